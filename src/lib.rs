@@ -1,0 +1,14 @@
+//! Tonnage: a declarative, scenario-driven load generator for language-model servers.
+
+pub mod clock;
+pub mod prompt;
+pub mod record;
+pub mod seed;
+pub mod units;
+pub mod cli {
+    //! placeholder
+    /// .
+    pub fn main() -> std::process::ExitCode {
+        std::process::ExitCode::SUCCESS
+    }
+}
