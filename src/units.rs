@@ -78,6 +78,22 @@ impl Sub for Micros {
     }
 }
 
+/// Events per second: finite and above zero.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub struct Rate(f64);
+
+impl Rate {
+    /// A rate of `per_second` events; `None` unless it is finite and above zero.
+    pub fn per_second(per_second: f64) -> Option<Rate> {
+        (per_second.is_finite() && per_second > 0.0).then_some(Rate(per_second))
+    }
+
+    /// Events per second.
+    pub fn as_per_second(self) -> f64 {
+        self.0
+    }
+}
+
 /// `value / unit`, ties to the even neighbour.
 fn round_half_even(value: u64, unit: u64) -> u64 {
     let (whole, rest) = (value / unit, value % unit);

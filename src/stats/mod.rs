@@ -1,0 +1,5 @@
+//! Statistics over request records: pure, no I/O.
+
+pub mod slo;
+
+pub use slo::{Slo, SloMetric};
