@@ -5,6 +5,7 @@ pub mod clock;
 pub mod prompt;
 pub mod record;
 pub mod seed;
+pub mod sim;
 pub mod stats;
 pub mod units;
 pub mod cli {
