@@ -21,6 +21,6 @@ mod tokenize;
 
 pub use cost_model::{Batch, CostModel};
 pub use engine::{Emission, Engine, Finish, Id, Refusal, Request, Step};
-pub use http::{Embedded, Monitor, Options, Server, Status};
+pub use http::{Embedded, Monitor, Options, Server, Status, bind};
 pub use profile::{Impossible, Parameters, Profile};
 pub use tokenize::{TEMPLATE_TOKENS_PER_MESSAGE, Tokenize, Words};
