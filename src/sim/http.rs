@@ -48,14 +48,15 @@ const CONNECTION_BUFFER: usize = 32 * 1024;
 /// Tokens handed out before other tasks get their turn, where the engine is ahead of the clock's grain.
 const TOKENS_A_TURN: usize = 16 * 1024;
 
-/// Connections that may wait to be accepted: with the usual 128 a burst would meet retransmissions of a second.
+/// Connections that may wait to be accepted: with the usual 128 a burst would meet retransmissions of a
+/// second.
 const BACKLOG: u32 = 4096;
 
 /// How long accepting rests after a failure, for descriptors to become free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// A listener at `addr` (port 0: any free one) for [`Server::listen`], from within a runtime. Unlike tokio's own
-/// it lets thousands of connections come at once.
+/// A listener at `addr` (port 0: any free one) for [`Server::listen`], from within a runtime. It lets
+/// thousands of connections come at once.
 ///
 /// # Errors
 /// When the address cannot be had.
@@ -143,8 +144,8 @@ impl Server {
         Rc::new(Server { state, driver })
     }
 
-    /// Serves one connection until either side ends it; what breaks it is the client's affair, and what it had
-    /// asked for is cancelled.
+    /// Serves one connection until either side ends it; what breaks it is the client's affair, and what it
+    /// had asked for is cancelled.
     pub fn serve<S>(self: &Rc<Server>, stream: S) -> impl Future<Output = ()> + use<S>
     where
         S: AsyncRead + AsyncWrite + Unpin + 'static,

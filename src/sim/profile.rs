@@ -82,9 +82,10 @@ impl Profile {
 
     /// The built-in profile of this name.
     ///
-    /// These are models, not measurements. All constants are assumed, from data sheets: step overhead = weights /
-    /// memory bandwidth + a few ms for launches and, over several cards, communication; prefill rate = half the
-    /// peak dense FLOP/s / (2 × parameters); the cost of a sequence is a guess at its attention and sampling.
+    /// These are models, not measurements. All constants are assumed, from data sheets: step overhead =
+    /// weights / memory bandwidth + a few ms for launches and, over several cards, communication; prefill
+    /// rate = half the peak dense FLOP/s / (2 × parameters); the cost of a sequence is a guess at its
+    /// attention and sampling.
     ///
     /// | name | stands for | bandwidth | peak |
     /// | --- | --- | --- | --- |

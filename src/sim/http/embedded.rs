@@ -27,7 +27,8 @@ pub struct Status {
     /// Tokens generated since the start.
     pub tokens: u64,
     /// The most that a step's tokens were handed out after its exact end: beyond a few milliseconds the
-    /// simulator could not keep its model's pace on this machine. Without meaning for a model without latency.
+    /// simulator could not keep its model's pace on this machine. Without meaning for a model without
+    /// latency.
     pub max_delay: Duration,
 }
 

@@ -9,7 +9,8 @@ use tokio::task::spawn_local;
 use super::*;
 use crate::sim::{CostModel, Parameters};
 
-/// 1,000,003 ns a step, 101 ns a sequence, 7 ns a prompt token (1e9 / 7 a second), in steps of at most 100 tokens.
+/// 1,000,003 ns a step, 101 ns a sequence, 7 ns a prompt token (1e9 / 7 a second), in steps of at most 100
+/// tokens.
 fn profile(max_num_seqs: usize) -> Profile {
     let cost = CostModel {
         step_overhead: Duration::from_nanos(1_000_003),
