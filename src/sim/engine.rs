@@ -2,11 +2,12 @@
 //!
 //! A step begins exactly when the last one ended, or at an arrival while nothing runs. Sequences take part in
 //! order of arrival: each that decodes gets one token of the step's budget, one that prefills as many of its
-//! prompt tokens as are left of it, and those that wait are admitted while budget and places last. The step that
-//! completes a prompt yields the answer's first token at its end, each later step one more.
+//! prompt tokens as are left of it, and those that wait are admitted while budget and places last. The step
+//! that completes a prompt yields the answer's first token at its end, each later step one more.
 //!
 //! The engine carries its own time. It is told of arrivals as they happen and asked for the steps that have
-//! ended; asking late changes no time. A step that begins at an instant takes in every arrival of that instant.
+//! ended; asking late changes no time, unless a request is cancelled meanwhile. A step that begins at an
+//! instant takes in every arrival of that instant.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -128,8 +129,8 @@ impl Engine {
         Ok(id)
     }
 
-    /// Gives a request up at `now`; false if it has ended. None of its tokens follow. A step that already runs
-    /// keeps its length; the next one has the place.
+    /// Gives a request up at `now`; false if it has ended. None of its tokens follow. A step that already
+    /// runs keeps its length; the next one has the place.
     pub fn cancel(&mut self, now: Nanos, id: Id) -> bool {
         if let Ok(place) = self.running.binary_search_by_key(&id, |sequence| sequence.id) {
             self.running.remove(place);
@@ -179,8 +180,9 @@ impl Engine {
         self.waiting.len()
     }
 
-    /// Composes the step that begins at `at`. Composing it anew for a further arrival or a cancellation at the
-    /// same instant gives what composing it once for all of them would: neither makes an admitted one step back.
+    /// Composes the step that begins at `at`. Composing it anew for a further arrival or a cancellation at
+    /// the same instant gives what composing it once for all of them would: neither makes an admitted one
+    /// step back.
     fn begin(&mut self, at: Nanos) {
         let parameters = self.profile.parameters();
         let mut budget = parameters.max_batched_tokens;

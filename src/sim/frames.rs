@@ -1,7 +1,7 @@
 //! The events of a streamed answer, as bytes.
 //!
-//! What all events of a stream share is written once; an event then costs three copies and, for some twenty of
-//! them together, one allocation.
+//! What all events of a stream share is written once; an event then costs three copies and, for some twenty
+//! of them together, one allocation.
 
 use bytes::{Bytes, BytesMut};
 use serde_json::{Value, json};

@@ -10,6 +10,8 @@ mod generation;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +26,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
@@ -46,8 +48,24 @@ const CONNECTION_BUFFER: usize = 32 * 1024;
 /// Tokens handed out before other tasks get their turn, where the engine is ahead of the clock's grain.
 const TOKENS_A_TURN: usize = 16 * 1024;
 
+/// Connections that may wait to be accepted: with the usual 128 a burst would meet retransmissions of a
+/// second.
+const BACKLOG: u32 = 4096;
+
 /// How long accepting rests after a failure, for descriptors to become free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
+
+/// A listener at `addr` (port 0: any free one) for [`Server::listen`], from within a runtime. It lets
+/// thousands of connections come at once.
+///
+/// # Errors
+/// When the address cannot be had.
+pub fn bind(addr: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if addr.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(addr)?;
+    socket.listen(BACKLOG)
+}
 
 /// What is served, beside the profile.
 #[derive(Clone)]
@@ -78,8 +96,9 @@ impl Default for Options {
 
 /// A simulated server, bound to the runtime of its clock.
 ///
-/// Serves `POST /v1/chat/completions`, `GET /v1/models` and `GET /health`. The driver ends with the server, that
-/// is when the last handle and the last connection are gone.
+/// Serves `POST /v1/chat/completions`, `GET /v1/models` and `GET /health`. A stream's head is sent when the
+/// request has been read, its opening event with the first token, then each token as an event of its own.
+/// The driver ends with the server, that is when the last handle and the last connection are gone.
 pub struct Server {
     state: Rc<State>,
     driver: AbortHandle,
@@ -125,8 +144,8 @@ impl Server {
         Rc::new(Server { state, driver })
     }
 
-    /// Serves one connection until either side ends it; what breaks it is the client's affair, and what it had
-    /// asked for is cancelled.
+    /// Serves one connection until either side ends it; what breaks it is the client's affair, and what it
+    /// had asked for is cancelled.
     pub fn serve<S>(self: &Rc<Server>, stream: S) -> impl Future<Output = ()> + use<S>
     where
         S: AsyncRead + AsyncWrite + Unpin + 'static,
@@ -208,7 +227,7 @@ impl State {
         while tokens < TOKENS_A_TURN
             && let Some(step) = engine.step(now)
         {
-            tokens += step.emissions.len();
+            tokens += step.emissions.len().max(1);
             self.monitor.step(step.emissions.len() as u64, now.since(step.at));
             for emission in step.emissions {
                 let progress = open.get(&emission.id).expect("a request that gets tokens is open");
@@ -276,7 +295,8 @@ impl State {
         if body.size_hint().lower() > limit as u64 {
             return Err(Problem::too_large(limit));
         }
-        let mut bytes = Vec::with_capacity(body.size_hint().lower() as usize);
+        // A length that is only claimed reserves nothing.
+        let mut bytes = Vec::new();
         while let Some(frame) = body.frame().await {
             let frame = frame.map_err(|_| Problem::bad_request("The request body broke off.", None))?;
             let Ok(data) = frame.into_data() else { continue };

@@ -64,8 +64,8 @@ impl Profile {
         if parameters.max_model_len < 2 {
             return Err(Impossible::NoContext);
         }
-        if parameters.mean_answer_tokens == 0 {
-            return Err(Impossible::NoAnswer);
+        if !(1..parameters.max_model_len).contains(&parameters.mean_answer_tokens) {
+            return Err(Impossible::AnswerLength);
         }
         if parameters.cost.prefill_tokens_per_s.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
             return Err(Impossible::PrefillRate);
@@ -82,16 +82,17 @@ impl Profile {
 
     /// The built-in profile of this name.
     ///
-    /// These are models, not measurements. All constants are assumed, from data sheets: overhead = weights /
-    /// memory bandwidth + a few ms for launches and, over several cards, communication; prefill rate = half the
-    /// peak dense FLOP/s / (2 × parameters).
+    /// These are models, not measurements. All constants are assumed, from data sheets: step overhead =
+    /// weights / memory bandwidth + a few ms for launches and, over several cards, communication; prefill
+    /// rate = half the peak dense FLOP/s / (2 × parameters); the cost of a sequence is a guess at its
+    /// attention and sampling.
     ///
-    /// | name | stands for |
-    /// | --- | --- |
-    /// | `7b-24gb` | 7 B, 16 bit, one 24 GB card of 1 TB/s |
-    /// | `8b-h100` | 8 B, 16 bit, one H100 |
-    /// | `72b-4x64gb` | 72 B, 16 bit, four 64 GB A100 cards |
-    /// | `70b-8xh100` | 70 B, 16 bit, eight H100 |
+    /// | name | stands for | bandwidth | peak |
+    /// | --- | --- | --- | --- |
+    /// | `7b-24gb` | 7 B, 16 bit, one 24 GB card | 1 TB/s | 165 TFLOP/s |
+    /// | `8b-h100` | 8 B, 16 bit, one H100 | 3.35 TB/s | 989 TFLOP/s |
+    /// | `72b-4x64gb` | 72 B, 16 bit, four 64 GB A100 cards | 4 × 1.64 TB/s | 4 × 312 TFLOP/s |
+    /// | `70b-8xh100` | 70 B, 16 bit, eight H100 | 8 × 3.35 TB/s | 8 × 989 TFLOP/s |
     pub fn named(name: &str) -> Option<Profile> {
         let built_in = BUILT_IN.iter().find(|built_in| built_in.name == name)?;
         let parameters = Parameters {
@@ -173,8 +174,8 @@ pub enum Impossible {
     BatchBelowSequences,
     /// `max_model_len` has no room for one token of prompt and one of answer.
     NoContext,
-    /// `mean_answer_tokens` is zero.
-    NoAnswer,
+    /// `mean_answer_tokens` is zero, or more than fits beside a prompt.
+    AnswerLength,
     /// `prefill_tokens_per_s` is not a finite number above zero.
     PrefillRate,
     /// The largest batch would take over an hour a step.
@@ -190,7 +191,7 @@ impl fmt::Display for Impossible {
                 "`max_batched_tokens` must be at least `max_num_seqs`, or a full batch could not decode"
             }
             Impossible::NoContext => "`max_model_len` must be at least 2: one token of prompt, one of answer",
-            Impossible::NoAnswer => "`mean_answer_tokens` must be at least 1",
+            Impossible::AnswerLength => "`mean_answer_tokens` must be at least 1 and below `max_model_len`",
             Impossible::PrefillRate => "`prefill_tokens_per_s` must be a finite number above 0",
             Impossible::StepTooLong => "the largest batch would take over an hour a step: check the units",
         })
@@ -223,7 +224,8 @@ mod tests {
         assert_eq!(refusal(&|p| p.max_num_seqs = 0), Impossible::NoSequences);
         assert_eq!(refusal(&|p| p.max_batched_tokens = 255), Impossible::BatchBelowSequences);
         assert_eq!(refusal(&|p| p.max_model_len = 1), Impossible::NoContext);
-        assert_eq!(refusal(&|p| p.mean_answer_tokens = 0), Impossible::NoAnswer);
+        assert_eq!(refusal(&|p| p.mean_answer_tokens = 0), Impossible::AnswerLength);
+        assert_eq!(refusal(&|p| p.mean_answer_tokens = p.max_model_len), Impossible::AnswerLength);
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             assert_eq!(refusal(&|p| p.cost.prefill_tokens_per_s = Some(rate)), Impossible::PrefillRate);
         }

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::sim::{CostModel, Parameters};
 
-/// 1,000,003 ns a step, 101 ns a sequence, 7 ns a prompt token (1e9 / 7 a second), in steps of at most 100 tokens.
+/// 1,000,003 ns a step, 101 ns a sequence, 7 ns a prompt token (1e9 / 7 a second), in steps of at most 100
+/// tokens.
 fn profile(max_num_seqs: usize) -> Profile {
     let cost = CostModel {
         step_overhead: Duration::from_nanos(1_000_003),
@@ -71,8 +72,8 @@ fn a_long_prompt_is_prefilled_in_chunks_of_the_budget() {
 #[test]
 fn overlapping_requests_share_the_budget_and_each_token_has_its_exact_time() {
     let mut engine = Engine::new(profile(4));
-    // The first is alone in its first step; the others arrive during it. In the second step it decodes (1), the
-    // second prefills wholly (60) and the third gets the 39 tokens left, in the third step the other 41.
+    // The first is alone in its first step; the others arrive during it. In the second step it decodes (1),
+    // the second prefills wholly (60) and the third gets the 39 tokens left, in the third step the other 41.
     engine.submit(Nanos(0), request(10, 4)).unwrap();
     engine.submit(Nanos(7), request(60, 2)).unwrap();
     engine.submit(Nanos(9), request(80, 2)).unwrap();
@@ -277,7 +278,8 @@ struct Fate {
     cancelled: bool,
 }
 
-/// Lets everything happen and runs dry. `punctual`: each step is taken at its end, else all of them at the last.
+/// Lets everything happen and runs dry. `punctual`: each step is taken at its end, else all of them at the
+/// last.
 fn play(happenings: &[Happening], max_num_seqs: usize, punctual: bool) -> BTreeMap<Id, Fate> {
     fn take(engine: &mut Engine, until: Nanos, fates: &mut BTreeMap<Id, Fate>, max_num_seqs: usize) {
         while let Some(step) = engine.step(until) {

@@ -1,7 +1,7 @@
 //! A simulated server on a thread of its own, and the view of one from other threads.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use super::{Options, Server};
+use super::{Options, Server, bind};
 use crate::clock::Clock;
 use crate::sim::engine::Engine;
 use crate::sim::profile::Profile;
@@ -27,7 +27,8 @@ pub struct Status {
     /// Tokens generated since the start.
     pub tokens: u64,
     /// The most that a step's tokens were handed out after its exact end: beyond a few milliseconds the
-    /// simulator could not keep its model's pace on this machine. Without meaning for a model without latency.
+    /// simulator could not keep its model's pace on this machine. Without meaning for a model without
+    /// latency.
     pub max_delay: Duration,
 }
 
@@ -96,35 +97,31 @@ impl Embedded {
     /// # Errors
     /// When the address, the thread or its runtime cannot be had.
     pub fn start_at(addr: SocketAddr, profile: Profile, options: Options) -> io::Result<Embedded> {
-        let listener = TcpListener::bind(addr)?;
-        listener.set_nonblocking(true)?;
-        let addr = listener.local_addr()?;
         let monitor = Monitor::default();
         let (end, ended) = oneshot::channel();
         let (ready, started) = mpsc::channel();
-        let thread = thread::Builder::new().name("simulator".to_owned()).spawn({
-            let monitor = monitor.clone();
-            move || {
-                Clock::run_real(|clock| async move {
-                    let listener = tokio::net::TcpListener::from_std(listener)?;
-                    let server = Server::watched(clock, profile, options, monitor);
-                    // Nobody listens only if the starting thread is gone, and then the end has come too.
-                    let _ = ready.send(());
-                    server.listen(listener, async { drop(ended.await) }).await;
-                    Ok(())
-                })
-                .flatten()
-            }
+        let watched = monitor.clone();
+        let thread = thread::Builder::new().name("simulator".to_owned()).spawn(move || {
+            Clock::run_real(|clock| async move {
+                let listener = bind(addr)?;
+                let server = Server::watched(clock, profile, options, watched);
+                // Nobody receives only if the starting thread is gone, and then the end has come too.
+                let _ = ready.send(listener.local_addr()?);
+                server.listen(listener, async { drop(ended.await) }).await;
+                Ok(())
+            })
+            .flatten()
         })?;
         let mut embedded = Embedded { addr, monitor, end: Some(end), thread: Some(thread) };
-        match started.recv() {
-            Ok(()) => Ok(embedded),
+        let Ok(addr) = started.recv() else {
             // The thread ended before it was ready: its result says why.
-            Err(_) => Err(embedded
+            return Err(embedded
                 .join()
                 .err()
-                .unwrap_or_else(|| io::Error::other("the simulator ended before it was ready"))),
-        }
+                .unwrap_or_else(|| io::Error::other("the simulator did not start")));
+        };
+        embedded.addr = addr;
+        Ok(embedded)
     }
 
     /// Where it listens.
