@@ -7,6 +7,7 @@ pub mod record;
 pub mod seed;
 pub mod stats;
 pub mod units;
+pub mod wire;
 pub mod cli {
     //! placeholder
     /// .
