@@ -3,6 +3,7 @@
 pub mod arrival;
 pub mod clock;
 pub mod prompt;
+pub mod protocol;
 pub mod record;
 pub mod seed;
 pub mod stats;
