@@ -59,7 +59,9 @@ pub(super) fn read_document(body: &[u8]) -> Meaning<'_> {
 
 fn read_chunk(data: &[u8]) -> Result<Chunk<'_>, serde_json::Error> {
     expect_object(data)?;
-    serde_json::from_slice(data)
+    // Checking all bytes at once is cheaper than each string apart.
+    let text = str::from_utf8(data).map_err(serde_json::Error::custom)?;
+    serde_json::from_str(text)
 }
 
 /// Refuses what does not begin an object: a derived reader would take a list for one, member by member.
@@ -151,7 +153,7 @@ struct Choice<'a> {
     delta: Option<Delta<'a>>,
     /// In place of `delta` in a whole answer.
     #[serde(borrow)]
-    message: Option<Delta<'a>>,
+    message: Option<Box<Delta<'a>>>,
     #[serde(borrow, default)]
     finish_reason: Text<'a>,
     token_ids: Option<Length>,
@@ -231,7 +233,7 @@ impl From<Counts> for Usage {
 
 impl<'a> Choice<'a> {
     fn into_parts(self) -> Parts<'a> {
-        let delta = self.delta.or(self.message).unwrap_or_default();
+        let delta = self.delta.or_else(|| self.message.map(|message| *message)).unwrap_or_default();
         let listed = self.logprobs.and_then(|logprobs| logprobs.content);
         let tool_calls = delta.tool_calls.unwrap_or_default();
         Parts {

@@ -7,15 +7,13 @@ use super::*;
 /// Data of an event, and its name.
 type Sent = (Vec<u8>, &'static [u8]);
 
-/// Steps and answer of a stream of events, with the template or with a full parse of each event.
+/// Steps and answer of a stream of events, by the decoder or by a full parse of each event.
 fn decode(events: &[Sent], is_fast: bool) -> (Vec<Step>, Answer) {
     let mut decoder = Decoder::new(Api::Chat, Some(1 << 20));
     let mut steps = Vec::new();
     for (data, name) in events {
-        if !is_fast {
-            decoder.template = Template::default();
-        }
-        steps.push(decoder.event(Event { name, field: Field::Data, data }));
+        let event = Event { name, field: Field::Data, data };
+        steps.push(if is_fast { decoder.event(event) } else { decoder.take(chat::read_event(event)) });
     }
     (steps, decoder.into_answer())
 }
