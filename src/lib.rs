@@ -3,11 +3,13 @@
 pub mod arrival;
 pub mod clock;
 pub mod prompt;
+pub mod protocol;
 pub mod record;
 pub mod seed;
 pub mod sim;
 pub mod stats;
 pub mod units;
+pub mod wire;
 pub mod cli {
     //! placeholder
     /// .

@@ -1,0 +1,226 @@
+//! Reads one answer, event by event.
+
+use super::answer::{Answer, Failure, Generated, Texts};
+use super::parts::{Channel, Meaning, Parts};
+use super::template::Template;
+use super::{Api, chat};
+use crate::record::Usage;
+use crate::wire::sse::{Event, Field};
+
+/// What one event was, for the caller to stamp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Part of the answer.
+    Output {
+        /// The text it carries.
+        generated: Generated,
+        /// How many tokens it carries, where the server says so: by listing them, or by token counts that it
+        /// states at each event. Zero where it states that this text brought none.
+        tokens: Option<u32>,
+        /// Whether it says why the model stopped.
+        finished: bool,
+    },
+    /// Token counts and no output.
+    Usage,
+    /// The API's end marker: nothing follows.
+    Done,
+    /// The server reported an error.
+    Error,
+    /// Not what the API calls for.
+    Malformed,
+    /// Nothing that counts: a role, a heartbeat, progress of the prompt.
+    Ignored,
+}
+
+impl Step {
+    /// Whether generated text came, in any channel.
+    pub fn has_text(self) -> bool {
+        matches!(self, Step::Output { generated, .. } if generated != Generated::Nothing)
+    }
+
+    /// Whether text of the answer came.
+    pub fn has_answer(self) -> bool {
+        matches!(self, Step::Output { generated: Generated::Answer, .. })
+    }
+
+    /// Whether the event bears tokens: text in any channel, or a stated count above zero.
+    pub fn is_token_bearing(self) -> bool {
+        self.has_text() || self.tokens().is_some_and(|tokens| tokens > 0)
+    }
+
+    /// How many tokens came, where the server says so.
+    pub fn tokens(self) -> Option<u32> {
+        match self {
+            Step::Output { tokens, .. } => tokens,
+            _ => None,
+        }
+    }
+
+    /// Whether text or a finish reason came: the answer proper lasts at least to here.
+    pub fn has_text_or_finish(self) -> bool {
+        self.has_text() || matches!(self, Step::Output { finished: true, .. })
+    }
+}
+
+/// Reads one answer of one API.
+#[derive(Debug)]
+pub struct Decoder {
+    api: Api,
+    answer: Answer,
+    template: Template,
+    meter: Meter,
+}
+
+impl Decoder {
+    /// A decoder before the first event. Texts are kept if `keep_bytes` says how many bytes of them at most.
+    pub fn new(api: Api, keep_bytes: Option<usize>) -> Decoder {
+        Decoder {
+            api,
+            answer: Answer::keeping(keep_bytes.map(Texts::with_room)),
+            template: Template::default(),
+            meter: Meter::default(),
+        }
+    }
+
+    /// Takes the next event of a stream.
+    pub fn event(&mut self, event: Event<'_>) -> Step {
+        let is_ordinary = event.field == Field::Data && event.name != b"error";
+        if is_ordinary && let Some((channel, text)) = self.template.match_text(event.data) {
+            return self.take_text(channel, text);
+        }
+        let meaning = match self.api {
+            Api::Chat => chat::read_event(event),
+        };
+        if is_ordinary
+            && let Meaning::Parts(parts) = &meaning
+            && let Some((channel, text)) = parts.sole_text()
+        {
+            self.template.learn(event.data, channel, text);
+            return self.take_text(channel, text);
+        }
+        self.take(meaning)
+    }
+
+    /// Takes a whole answer that came as one document. A `data: [DONE]` after it is allowed.
+    pub fn document(&mut self, body: &[u8]) -> Step {
+        let meaning = match self.api {
+            Api::Chat => chat::read_document(body),
+        };
+        self.answer.done |= matches!(meaning, Meaning::Parts(_));
+        self.take(meaning)
+    }
+
+    /// What is known so far.
+    pub fn answer(&self) -> &Answer {
+        &self.answer
+    }
+
+    /// What is known, for good.
+    pub fn into_answer(self) -> Answer {
+        self.answer
+    }
+
+    /// An event of nothing but text: the same as [`Decoder::take_parts`] on it, and most of a run's work.
+    fn take_text(&mut self, channel: Channel, text: &str) -> Step {
+        let generated = match channel {
+            Channel::Answer => Generated::Answer,
+            Channel::Reasoning => Generated::Aside,
+        };
+        if let Some(texts) = &mut self.answer.texts {
+            match channel {
+                Channel::Answer => texts.push_answer(text),
+                Channel::Reasoning => texts.push_reasoning(text),
+            }
+        }
+        self.meter.pass();
+        self.answer.note(generated, None);
+        Step::Output { generated, tokens: None, finished: false }
+    }
+
+    fn take(&mut self, meaning: Meaning<'_>) -> Step {
+        match meaning {
+            Meaning::Parts(parts) => self.take_parts(&parts),
+            Meaning::Done => {
+                self.answer.done = true;
+                Step::Done
+            }
+            Meaning::Nothing => Step::Ignored,
+            Meaning::Error(text) => {
+                self.answer.fail(Failure::Error(text));
+                Step::Error
+            }
+            Meaning::Malformed(text) => {
+                self.answer.fail(Failure::Malformed(text));
+                Step::Malformed
+            }
+        }
+    }
+
+    fn take_parts(&mut self, parts: &Parts<'_>) -> Step {
+        let generated = if !parts.answer.is_empty() {
+            Generated::Answer
+        } else if !parts.reasoning.is_empty() || parts.has_tool_text() {
+            Generated::Aside
+        } else {
+            Generated::Nothing
+        };
+        if let Some(texts) = &mut self.answer.texts {
+            texts.push_answer(&parts.answer);
+            texts.push_reasoning(&parts.reasoning);
+            for piece in &parts.tool_calls {
+                texts.push_tool_call(piece.index, &piece.name, &piece.arguments);
+            }
+        }
+        let finished = !parts.finish_reason.is_empty();
+        if finished {
+            self.answer.finish(&parts.finish_reason);
+        }
+        let had_text = self.answer.generated != Generated::Nothing;
+        self.answer.note(generated, parts.tokens);
+        if let Some(usage) = parts.usage {
+            self.answer.state(usage);
+        }
+        let metered = self.meter.read(parts, generated, had_text);
+        let tokens = parts.tokens.or(metered).map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
+        if generated != Generated::Nothing || finished || tokens.is_some_and(|tokens| tokens > 0) {
+            return Step::Output { generated, tokens, finished };
+        }
+        if parts.usage.is_some_and(|usage| usage != Usage::default()) { Step::Usage } else { Step::Ignored }
+    }
+}
+
+/// Tokens of single events from token counts that a server states again and again.
+///
+/// The growth since the last count belongs to this event if nothing else came between and the event is part of
+/// the answer. The first count of a stream must stand beside the first text: else it may be the only one, at
+/// the end, of an answer whose tokens did not show.
+#[derive(Debug, Default)]
+struct Meter {
+    completion: Option<u64>,
+    /// Text came after the last count.
+    has_passed_text: bool,
+}
+
+impl Meter {
+    /// Notes an event with text and without a count.
+    fn pass(&mut self) {
+        self.has_passed_text = true;
+    }
+
+    fn read(&mut self, parts: &Parts<'_>, generated: Generated, had_text: bool) -> Option<u64> {
+        let has_text = generated != Generated::Nothing;
+        let believed = |count: &u64| *count > 0 || !(has_text || had_text);
+        let Some(count) = parts.usage.and_then(|usage| usage.completion).filter(believed) else {
+            self.has_passed_text |= has_text;
+            return None;
+        };
+        let is_growth = !self.has_passed_text && (self.completion.is_some() || has_text);
+        let grown = count.checked_sub(self.completion.unwrap_or(0));
+        self.completion = self.completion.max(Some(count));
+        self.has_passed_text = false;
+        grown.filter(|_| is_growth && parts.choices > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests;
