@@ -2,6 +2,8 @@
 
 pub mod arrival;
 pub mod clock;
+pub mod diagnostic;
+pub mod distribution;
 pub mod prompt;
 pub mod record;
 pub mod seed;
