@@ -2,6 +2,7 @@
 
 pub mod arrival;
 pub mod clock;
+pub mod dataset;
 pub mod diagnostic;
 pub mod distribution;
 pub mod prompt;
