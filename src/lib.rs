@@ -7,6 +7,7 @@ pub mod diagnostic;
 pub mod distribution;
 pub mod prompt;
 pub mod record;
+pub mod scenario;
 pub mod seed;
 pub mod stats;
 pub mod units;
