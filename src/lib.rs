@@ -2,9 +2,13 @@
 
 pub mod arrival;
 pub mod clock;
+pub mod dataset;
+pub mod diagnostic;
+pub mod distribution;
 pub mod prompt;
 pub mod protocol;
 pub mod record;
+pub mod scenario;
 pub mod seed;
 pub mod sim;
 pub mod stats;

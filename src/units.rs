@@ -104,6 +104,171 @@ fn round_half_even(value: u64, unit: u64) -> u64 {
     }
 }
 
+/// Why a text is not a duration, rate or number of tokens. It says what is wrong, the form expected, and an
+/// example; never the text itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnitError {
+    problem: &'static str,
+    form: &'static str,
+}
+
+impl UnitError {
+    /// The form expected, with an example.
+    pub fn form(self) -> &'static str {
+        self.form
+    }
+
+    /// What is wrong with the text.
+    pub fn problem(self) -> &'static str {
+        self.problem
+    }
+}
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.problem, self.form)
+    }
+}
+
+impl std::error::Error for UnitError {}
+
+const DURATION_FORM: &str =
+    r#"a duration is a number with `us`, `ms`, `s`, `m` or `h`, such as "250ms" or "1m30s""#;
+const RATE_FORM: &str = r#"a rate is a number per `s`, `min` or `h`, such as "6/s" or "90/min""#;
+const TOKENS_FORM: &str = r#"a number of tokens is a whole number, with `k` (1,000s) or `Ki` (1,024s) in quotes, such as 4096 or "4Ki""#;
+
+/// Units of durations, largest first, with their nanoseconds.
+const DURATION_UNITS: [(&str, u64); 6] = [
+    ("h", 3_600_000_000_000),
+    ("m", 60_000_000_000),
+    ("s", 1_000_000_000),
+    ("ms", 1_000_000),
+    ("us", 1_000),
+    ("ns", 1),
+];
+
+/// Reads `"250ms"`, `"1m30s"`, `"1.5s"`: numbers with units, the larger unit first, each at most once.
+///
+/// # Errors
+/// When the text is anything else, finer than a nanosecond or longer than 584 years.
+pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
+    let refuse = |problem| UnitError { problem, form: DURATION_FORM };
+    if text.is_empty() {
+        return Err(refuse("the text is empty"));
+    }
+    let (mut rest, mut total_ns, mut larger_unit) = (text, 0_u64, u64::MAX);
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let (number, tail) = rest.split_at(digits);
+        let letters = tail.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(tail.len());
+        let (unit, tail) = tail.split_at(letters);
+        if number.is_empty() {
+            return Err(refuse("a number is missing"));
+        }
+        if unit.is_empty() {
+            return Err(refuse("a unit is missing"));
+        }
+        let Some(&(_, unit_ns)) = DURATION_UNITS.iter().find(|(name, _)| *name == unit) else {
+            return Err(refuse("a unit is not known"));
+        };
+        if unit_ns >= larger_unit {
+            return Err(refuse("units go from large to small, each once"));
+        }
+        let part_ns = scaled(number, unit_ns).ok_or(refuse("a number cannot be read to the nanosecond"))?;
+        total_ns = total_ns.checked_add(part_ns).ok_or(refuse("it is too long"))?;
+        (rest, larger_unit) = (tail, unit_ns);
+    }
+    Ok(Duration::from_nanos(total_ns))
+}
+
+/// Writes a duration as [`parse_duration`] reads it: `1m30s`. Beyond 584 years the longest readable one.
+pub fn write_duration(duration: Duration) -> String {
+    let mut rest_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+    if rest_ns == 0 {
+        return "0s".to_owned();
+    }
+    let mut text = String::new();
+    for (unit, unit_ns) in DURATION_UNITS {
+        if rest_ns >= unit_ns {
+            text += &format!("{}{unit}", rest_ns / unit_ns);
+            rest_ns %= unit_ns;
+        }
+    }
+    text
+}
+
+/// `number` (`12` or `1.25`) times `unit`, if that is a whole number below 2⁶⁴.
+fn scaled(number: &str, unit: u64) -> Option<u64> {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    if whole.is_empty() || fraction.is_empty() || fraction.len() > 18 {
+        return None;
+    }
+    let whole = whole.parse::<u64>().ok()?.checked_mul(unit)?;
+    let denominator = 10_u128.pow(fraction.len() as u32);
+    let part = u128::from(fraction.parse::<u64>().ok()?) * u128::from(unit);
+    if !part.is_multiple_of(denominator) {
+        return None;
+    }
+    whole.checked_add(u64::try_from(part / denominator).ok()?)
+}
+
+/// Units of rates with their seconds.
+const RATE_UNITS: [(&str, f64); 3] = [("s", 1.0), ("min", 60.0), ("h", 3_600.0)];
+
+/// Reads `"6/s"`, `"90/min"`, `"0.5/s"`.
+///
+/// # Errors
+/// When the text is anything else, or the rate is not above zero.
+pub fn parse_rate(text: &str) -> Result<Rate, UnitError> {
+    let refuse = |problem| UnitError { problem, form: RATE_FORM };
+    let (number, unit) = text.split_once('/').ok_or(refuse("the time is missing"))?;
+    let Some(&(_, unit_s)) = RATE_UNITS.iter().find(|(name, _)| *name == unit.trim()) else {
+        return Err(refuse("the time is not one of `s`, `min`, `h`"));
+    };
+    let number = number.trim();
+    if number.is_empty()
+        || number.contains(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | 'e' | 'E' | '-'))
+    {
+        return Err(refuse("the number cannot be read"));
+    }
+    let number = number.parse::<f64>().map_err(|_| refuse("the number cannot be read"))?;
+    Rate::per_second(number / unit_s).ok_or(refuse("it must be above zero"))
+}
+
+/// Writes a rate as [`parse_rate`] reads it, to the last bit, in the unit that gives a whole number if one does.
+pub fn write_rate(rate: Rate) -> String {
+    let per_second = rate.as_per_second();
+    for (unit, unit_s) in RATE_UNITS {
+        let number = libm::rint(per_second * unit_s);
+        if (1.0..1e15).contains(&number) && number / unit_s == per_second {
+            return format!("{number}/{unit}");
+        }
+    }
+    format!("{per_second:e}/s")
+}
+
+/// Reads a number of tokens given as text: `"4096"`, `"4k"` (1,000s), `"4Ki"` (1,024s), `"1M"`, `"1Mi"`.
+///
+/// # Errors
+/// When the text is anything else, or the number passes 2⁶⁴.
+pub fn parse_tokens(text: &str) -> Result<u64, UnitError> {
+    let refuse = |problem| UnitError { problem, form: TOKENS_FORM };
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, suffix) = text.split_at(digits);
+    let factor = match suffix {
+        "" => 1,
+        "k" => 1_000,
+        "Ki" => 1_024,
+        "M" => 1_000_000,
+        "Mi" => 1_048_576,
+        _ => return Err(refuse("the ending is not one of `k`, `Ki`, `M`, `Mi`")),
+    };
+    if number.is_empty() {
+        return Err(refuse("the number is missing"));
+    }
+    number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or(refuse("it is too large"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -120,5 +285,82 @@ mod tests {
         assert_eq!(Micros(12_000_345).display_s().to_string(), "12.000345");
         assert_eq!(Micros(45).display_s().to_string(), "0.000045");
         assert_eq!(Micros(12_345).display_ms().to_string(), "12.345");
+    }
+
+    #[test]
+    fn durations_are_read_from_text() {
+        let cases = [
+            ("250ms", 250_000_000),
+            ("1m30s", 90_000_000_000),
+            ("2h", 7_200_000_000_000),
+            ("500us", 500_000),
+            ("0s", 0),
+            ("1.5s", 1_500_000_000),
+            ("1h0.000000001s", 3_600_000_000_001),
+        ];
+        for (text, ns) in cases {
+            assert_eq!(parse_duration(text), Ok(Duration::from_nanos(ns)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_duration_is_refused_with_form_and_example() {
+        let bad =
+            ["", "5", "s", "5 s", "5min", "1s1m", "1s1s", "-1s", "1.s", ".5s", "0.5ns", "99999999h", "1s "];
+        for text in bad {
+            let error = parse_duration(text).unwrap_err().to_string();
+            assert!(error.contains("1m30s"), "{text}: {error}");
+        }
+        insta::assert_snapshot!(parse_duration("30").unwrap_err(), @r#"a unit is missing: a duration is a number with `us`, `ms`, `s`, `m` or `h`, such as "250ms" or "1m30s""#);
+    }
+
+    #[test]
+    fn rates_are_read_from_text() {
+        for (text, per_second) in [("6/s", 6.0), ("90/min", 1.5), ("10/h", 10.0 / 3600.0), ("0.5 / s", 0.5)] {
+            assert_eq!(parse_rate(text).map(Rate::as_per_second), Ok(per_second), "{text}");
+        }
+        for text in ["10", "", "/s", "0/s", "-1/s", "inf/s", "nan/s", "6/m", "6/sec", "1e999/s", "+1/s"] {
+            let error = parse_rate(text).unwrap_err().to_string();
+            assert!(error.contains("\"6/s\""), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn tokens_are_read_from_text() {
+        let cases = [
+            ("4096", 4096),
+            ("4Ki", 4096),
+            ("4k", 4000),
+            ("120Ki", 122_880),
+            ("1M", 1_000_000),
+            ("1Mi", 1 << 20),
+        ];
+        for (text, tokens) in cases {
+            assert_eq!(parse_tokens(text), Ok(tokens), "{text}");
+        }
+        for text in ["", "k", "4K", "4 k", "-4", "1.5k", "99999999999999999999", "9999999999999999999k"] {
+            assert!(parse_tokens(text).unwrap_err().to_string().contains("4Ki"), "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_written_duration_reads_the_same(ns: u64) {
+            let duration = Duration::from_nanos(ns);
+            proptest::prop_assert_eq!(parse_duration(&write_duration(duration)), Ok(duration));
+        }
+
+        #[test]
+        fn a_written_rate_reads_the_same(per_second in 1e-12..1e12_f64, whole in 1..100_000_u32, unit in 0..3_usize) {
+            for per_second in [per_second, f64::from(whole) / RATE_UNITS[unit].1] {
+                let rate = Rate::per_second(per_second).unwrap();
+                proptest::prop_assert_eq!(parse_rate(&write_rate(rate)), Ok(rate), "{}", write_rate(rate));
+            }
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text: String) {
+            let _ = (parse_duration(&text), parse_rate(&text), parse_tokens(&text));
+        }
     }
 }

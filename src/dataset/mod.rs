@@ -1,0 +1,147 @@
+//! Data sets: files of prompts, one row a line.
+//!
+//! A file is scanned once before a run: every row is checked, and of the good ones offset and length are kept,
+//! not the text. Every row left out has a reason and is counted. During the run a row is one read at its offset.
+//! In which order rows are taken is decided by [`RowOrder`], which knows nothing of files.
+
+mod order;
+mod row;
+mod scan;
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+pub use order::{RowOrder, WhenExhausted};
+pub use row::{Format, Row};
+pub use scan::{ScanError, SkipReason, Skipped};
+
+use crate::diagnostic::{Diagnostic, Location};
+
+/// Where prompts come from, and how they are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The file.
+    pub path: PathBuf,
+    /// Its format; `None` to see from its rows.
+    pub format: Option<Format>,
+    /// Whether rows are taken in an order drawn from the seed; else as they stand.
+    pub shuffle: bool,
+    /// What follows the last row.
+    pub when_exhausted: WhenExhausted,
+}
+
+/// A scanned data set, ready to be read from.
+#[derive(Debug)]
+pub struct Dataset {
+    file: File,
+    path: PathBuf,
+    format: Format,
+    rows: Vec<Extent>,
+    skipped: Vec<Skipped>,
+    repeated: u64,
+}
+
+/// Where a row's line stands in the file.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    offset: u64,
+    length: u32,
+}
+
+impl Dataset {
+    /// Reads the file through once and checks every row.
+    ///
+    /// # Errors
+    /// When the file cannot be read, its format cannot be told, or no row of it is good.
+    pub fn scan(source: &Source) -> Result<Dataset, ScanError> {
+        scan::scan(&source.path, source.format)
+    }
+
+    /// Number of good rows, never 0. [`Dataset::row`] takes indices below it.
+    pub fn rows(&self) -> u32 {
+        // The scan refuses a file with more.
+        self.rows.len() as u32
+    }
+
+    /// The format, as given or as seen.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The file, as given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was left out, by reason. Blank lines are no rows.
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
+    /// Number of good rows whose prompt an earlier row has already: a server's prefix cache will know them.
+    /// Prompts are compared by a 64-bit hash.
+    pub fn repeated(&self) -> u64 {
+        self.repeated
+    }
+
+    /// The good row `index`, counted from 0, read from the file.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is no longer what was scanned.
+    pub fn row(&self, index: u32) -> Result<Row, RowError> {
+        let Some(extent) = self.rows.get(index as usize) else { return Err(RowError::Changed) };
+        let mut line = vec![0; extent.length as usize];
+        self.file.read_exact_at(&mut line, extent.offset).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => RowError::Changed,
+            _ => RowError::Unreadable(error),
+        })?;
+        self.format.read(&line).map_err(|_| RowError::Changed)
+    }
+
+    /// What a user should know before a run: rows left out, and repeated ones.
+    pub fn warnings(&self) -> Vec<Diagnostic> {
+        let file = self.path.to_string_lossy();
+        let of_skipped = self.skipped.iter().map(|skipped| {
+            let rows = if skipped.count == 1 { "row" } else { "rows" };
+            let message =
+                format!("{} {rows} left out: {}", skipped.count, skipped.reason.describe(self.format));
+            let lines = skipped.lines.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+            let more = if skipped.count > skipped.lines.len() as u64 { ", …" } else { "" };
+            let first = skipped.lines.first().copied().unwrap_or_default();
+            let warning = Diagnostic::warning(message).at(Location::line(&*file, first));
+            let label = if skipped.count == 1 { "line" } else { "lines" };
+            warning.help(format!("{label} {lines}{more}; the other {} rows are used", self.rows.len()))
+        });
+        let of_repeated = (self.repeated > 0).then(|| {
+            let message = format!("{} of {} rows repeat an earlier prompt", self.repeated, self.rows.len());
+            let warning = Diagnostic::warning(message).at(Location::file(&*file));
+            warning.help("a server with a prefix cache answers them faster than new prompts")
+        });
+        of_skipped.chain(of_repeated).collect()
+    }
+}
+
+/// Why a row of a scanned data set cannot be had.
+#[derive(Debug)]
+pub enum RowError {
+    /// The file cannot be read.
+    Unreadable(io::Error),
+    /// The file is no longer what was scanned.
+    Changed,
+}
+
+impl std::fmt::Display for RowError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            RowError::Unreadable(error) => write!(f, "the data set cannot be read: {error}"),
+            RowError::Changed => f.write_str("the data set has changed since it was scanned"),
+        }
+    }
+}
+
+impl std::error::Error for RowError {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! Distributions of lengths and counts, and how they are sampled.
+//!
+//! The samplers are ours: what a library makes of the same bits may change between releases, and a scenario
+//! with its seed must give the same lengths for ever.
+
+use crate::seed::Stream;
+
+/// A law of whole numbers: tokens, say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distribution {
+    /// Always this value. Draws nothing from the stream.
+    Fixed(u64),
+    /// Every value from `min` to `max`, both included, equally often. [`Distribution::uniform`] makes one.
+    Uniform {
+        /// Smallest value.
+        min: u64,
+        /// Largest value, at least `min`.
+        max: u64,
+    },
+}
+
+impl Distribution {
+    /// Values from `min` to `max`, both included; `None` if `min` is above `max`.
+    pub fn uniform(min: u64, max: u64) -> Option<Distribution> {
+        (min <= max).then_some(Distribution::Uniform { min, max })
+    }
+
+    /// One value.
+    pub fn sample(self, stream: &mut Stream) -> u64 {
+        match self {
+            Distribution::Fixed(value) => value,
+            Distribution::Uniform { min, max } => match max.saturating_sub(min).checked_add(1) {
+                Some(width) => min + stream.below(width),
+                None => stream.bits(),
+            },
+        }
+    }
+
+    /// The smallest value that can be drawn.
+    pub fn min(self) -> u64 {
+        match self {
+            Distribution::Fixed(value) => value,
+            Distribution::Uniform { min, .. } => min,
+        }
+    }
+
+    /// The largest value that can be drawn.
+    pub fn max(self) -> u64 {
+        match self {
+            Distribution::Fixed(value) => value,
+            Distribution::Uniform { max, .. } => max,
+        }
+    }
+
+    /// The expected value.
+    pub fn mean(self) -> f64 {
+        self.min() as f64 / 2.0 + self.max() as f64 / 2.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::Seed;
+
+    #[test]
+    fn a_fixed_distribution_gives_its_value_and_leaves_the_stream_alone() {
+        let mut stream = Seed(1).stream("lengths", "w");
+        let mut untouched = Seed(1).stream("lengths", "w");
+        assert_eq!(Distribution::Fixed(1024).sample(&mut stream), 1024);
+        assert_eq!(stream.bits(), untouched.bits());
+        assert_eq!(Distribution::Fixed(1024).mean(), 1024.0);
+    }
+
+    #[test]
+    fn uniform_draws_of_a_seed_are_pinned() {
+        let uniform = Distribution::uniform(64, 512).unwrap();
+        let mut stream = Seed(7).stream("lengths", "documents");
+        let draws = (0..6).map(|_| uniform.sample(&mut stream)).collect::<Vec<_>>();
+        insta::assert_compact_debug_snapshot!(draws, @"[267, 176, 292, 160, 140, 422]");
+    }
+
+    #[test]
+    fn a_uniform_distribution_reaches_every_value_equally_often() {
+        let uniform = Distribution::uniform(3, 7).unwrap();
+        let mut stream = Seed(2).stream("lengths", "w");
+        let mut counts = [0_u32; 10];
+        for _ in 0..50_000 {
+            counts[uniform.sample(&mut stream) as usize] += 1;
+        }
+        assert!(counts[3..=7].iter().all(|count| (9_500..10_500).contains(count)), "{counts:?}");
+        assert_eq!(counts.iter().sum::<u32>(), 50_000);
+        assert_eq!(uniform.mean(), 5.0);
+    }
+
+    #[test]
+    fn impossible_bounds_are_refused_and_the_widest_are_not() {
+        assert_eq!(Distribution::uniform(2, 1), None);
+        assert!(Distribution::uniform(5, 5).is_some());
+        let widest = Distribution::uniform(0, u64::MAX).unwrap();
+        widest.sample(&mut Seed(1).stream("lengths", "w"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn draws_stay_within_bounds(min: u64, width: u64, seed: u64) {
+            let uniform = Distribution::uniform(min, min.saturating_add(width)).unwrap();
+            let mut stream = Seed(seed).stream("lengths", "w");
+            for _ in 0..20 {
+                let value = uniform.sample(&mut stream);
+                proptest::prop_assert!((uniform.min()..=uniform.max()).contains(&value));
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Reading tables by the table of keys: what is unknown, missing, or there twice is found here, for every table
+//! in the same way.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+
+use toml::de::DeValue;
+
+use super::keys::{self, Default, Key, Kind};
+use super::source::Sources;
+use super::suggest;
+use super::tree::{Converter, Node, Place, Table, Value};
+use super::values::{Field, Refusal};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+
+/// Problems as they are found.
+pub(super) struct Problems<'a> {
+    sources: &'a Sources,
+    found: RefCell<Diagnostics>,
+}
+
+impl<'a> Problems<'a> {
+    pub(super) fn new(sources: &'a Sources) -> Problems<'a> {
+        Problems { sources, found: RefCell::default() }
+    }
+
+    /// An error at `at`, or of the scenario as a whole.
+    pub(super) fn error(&self, at: Option<Place>, message: impl Into<String>, help: impl Into<String>) {
+        self.push(Diagnostic::error(message), at, help);
+    }
+
+    /// A warning at `at`, or of the scenario as a whole.
+    pub(super) fn warning(&self, at: Option<Place>, message: impl Into<String>, help: impl Into<String>) {
+        self.push(Diagnostic::warning(message), at, help);
+    }
+
+    fn push(&self, problem: Diagnostic, at: Option<Place>, help: impl Into<String>) {
+        let location = at.map_or_else(|| self.sources.file(), |at| self.sources.location(at));
+        self.found.borrow_mut().push(problem.at(location).help(help));
+    }
+
+    pub(super) fn into_sorted(self) -> Diagnostics {
+        let mut found = self.found.into_inner();
+        found.sort();
+        found
+    }
+}
+
+/// A table of the scenario together with the keys it may have.
+pub(super) struct Fields<'a> {
+    pub(super) problems: &'a Problems<'a>,
+    table: &'static keys::Table,
+    entries: Cow<'a, Table>,
+    /// Where the table begins; `None` for the top and for tables left out.
+    at: Option<Place>,
+    /// Tables around it, from the top.
+    outer: Vec<&'static keys::Table>,
+    /// The key a lone parameter was given under: `load.closed = 8` is `users` given under `closed`.
+    given_as: Option<&'static str>,
+}
+
+impl<'a> Fields<'a> {
+    /// The whole scenario.
+    pub(super) fn top(problems: &'a Problems<'a>, root: &'a Table) -> Fields<'a> {
+        Fields::open(problems, keys::find(""), Cow::Borrowed(root), None, Vec::new())
+    }
+
+    fn open(
+        problems: &'a Problems<'a>,
+        table: &'static keys::Table,
+        entries: Cow<'a, Table>,
+        at: Option<Place>,
+        outer: Vec<&'static keys::Table>,
+    ) -> Fields<'a> {
+        let fields = Fields { problems, table, entries, at, outer, given_as: None };
+        fields.check_keys();
+        fields.check_kinds();
+        fields
+    }
+
+    fn check_keys(&self) {
+        let header = self.at.map(|at| self.problems.sources.shown(at)).filter(|text| text.starts_with('['));
+        for entry in &self.entries.entries {
+            if self.table.key(&entry.name).is_none() {
+                let name = abridged(&entry.name);
+                let message = format!("`{name}` is no key of {}", self.table.heading());
+                let help = suggest::unknown_key(&entry.name, self.table, &self.outer, header);
+                self.problems.error(Some(entry.at), message, help);
+            }
+        }
+    }
+
+    fn check_kinds(&self) {
+        let kinds = self.table.one_of;
+        let mut given =
+            self.entries.entries.iter().filter(|entry| kinds.contains(&&*entry.name)).collect::<Vec<_>>();
+        given.sort_by_key(|entry| entry.at);
+        match given[..] {
+            [] if !kinds.is_empty() => {
+                let examples = kinds.iter().filter_map(|kind| self.table.key(kind));
+                let examples =
+                    examples.map(|key| format!("{} = {}", key.name, key.example)).collect::<Vec<_>>();
+                let message = format!("{} needs {}", self.table.heading(), keys::list(kinds, "or"));
+                self.problems.error(self.at, message, format!("add {}", keys::list(&examples, "or")));
+            }
+            [first, second, ..] => {
+                let (first, second) = (&first.name, &second.name);
+                let message = format!("{} has both `{first}` and `{second}`", self.table.heading());
+                self.problems.error(given.get(1).map(|entry| entry.at), message, "keep one of them");
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether `name` is given.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.entries.entry(name).is_some()
+    }
+
+    /// Whether a table is given for `name`.
+    pub(super) fn holds_table(&self, name: &str) -> bool {
+        self.entries.entry(name).is_some_and(|entry| matches!(entry.node.value, Value::Table(_)))
+    }
+
+    /// Where `name` is given, or else where the table begins.
+    pub(super) fn place(&self, name: &str) -> Option<Place> {
+        self.entries.entry(name).map(|entry| entry.at).or(self.at)
+    }
+
+    /// The key and value given for `name`.
+    fn given(&self, name: &str) -> Option<Field<'_>> {
+        let entry = self.entries.entry(name)?;
+        Some(Field {
+            label: self.given_as.unwrap_or(self.key(name)?.name),
+            key: self.key(name)?,
+            node: Cow::Borrowed(&entry.node),
+        })
+    }
+
+    fn key(&self, name: &str) -> Option<&'static Key> {
+        let key = self.table.key(name);
+        debug_assert!(key.is_some(), "`{name}` is read and not in the table of keys");
+        key
+    }
+
+    /// The value of `name` where it is given and can be read, without a word if not.
+    pub(super) fn peek<'s, T>(
+        &'s self,
+        name: &str,
+        read: impl Fn(Field<'s>) -> Result<T, Refusal>,
+    ) -> Option<T> {
+        read(self.given(name)?).ok()
+    }
+
+    /// The value of `name` where it is given. What `read` refuses is reported.
+    pub(super) fn own<'s, T>(
+        &'s self,
+        name: &str,
+        read: impl Fn(Field<'s>) -> Result<T, Refusal>,
+    ) -> Option<T> {
+        let field = self.given(name)?;
+        let at = field.node.at;
+        read(field)
+            .map_err(|refusal| {
+                self.problems.error(Some(refusal.at.unwrap_or(at)), refusal.message, refusal.help)
+            })
+            .ok()
+    }
+
+    /// The value of `name`: given, or its default. `None` where it has none, or where the value is refused; a
+    /// required key that is missing is reported.
+    pub(super) fn value<'s, T>(
+        &'s self,
+        name: &str,
+        read: impl Fn(Field<'s>) -> Result<T, Refusal>,
+    ) -> Option<T> {
+        if self.has(name) {
+            return self.own(name, read);
+        }
+        let key = self.key(name)?;
+        match key.default {
+            Default::None(_) => None,
+            Default::Value(text) => {
+                read(Field { label: key.name, key, node: Cow::Owned(written(text)?) }).ok()
+            }
+            Default::Required => {
+                self.report_missing(key);
+                None
+            }
+        }
+    }
+
+    fn report_missing(&self, key: &Key) {
+        let owner = if self.table.path.is_empty() { "the scenario".to_owned() } else { self.table.heading() };
+        let (what, help) = match key.kind {
+            Kind::Table(of) | Kind::Tables(of) if self.table.path.is_empty() => (
+                keys::find(of).heading(),
+                format!("add {}, or `{} = {}`", keys::find(of).heading(), key.name, key.example),
+            ),
+            _ => (format!("`{}`", key.name), format!("add `{} = {}`", key.name, key.example)),
+        };
+        self.problems.error(self.at, format!("{owner} needs {what}"), help);
+    }
+
+    /// The table `name`; an empty one where it is left out and may be.
+    pub(super) fn table(&self, name: &str) -> Option<Fields<'_>> {
+        let key = self.key(name)?;
+        let table = keys::find(key.kind.table()?);
+        let Some(entry) = self.entries.entry(name) else {
+            if key.default == Default::Required {
+                self.report_missing(key);
+                return None;
+            }
+            let (problems, entries) = (self.problems, Cow::Owned(Table::default()));
+            return Some(Fields {
+                problems,
+                table,
+                entries,
+                at: self.at,
+                outer: self.inside(),
+                given_as: None,
+            });
+        };
+        match (&entry.node.value, key.kind) {
+            (Value::Table(inner), _) => Some(Fields::open(
+                self.problems,
+                table,
+                Cow::Borrowed(inner),
+                Some(entry.node.at),
+                self.inside(),
+            )),
+            (_, Kind::Parameters { alone, .. }) => {
+                let mut inner = Table::default();
+                inner.set(alone, entry.at, entry.node.clone());
+                let fields =
+                    Fields::open(self.problems, table, Cow::Owned(inner), Some(entry.at), self.inside());
+                Some(Fields { given_as: Some(key.name), ..fields })
+            }
+            (value, _) => {
+                let found = match value {
+                    Value::Text(text) => Some(text.as_str()),
+                    _ => None,
+                };
+                let message = format!("`{name}` takes a table, not {}", value.describe());
+                self.problems.error(Some(entry.node.at), message, suggest::table_form(name, key.kind, found));
+                None
+            }
+        }
+    }
+
+    fn inside(&self) -> Vec<&'static keys::Table> {
+        self.outer.iter().copied().chain([self.table]).collect()
+    }
+
+    /// The tables of the list `name`, at least one; those that are none are reported.
+    pub(super) fn tables(&self, name: &str) -> Vec<Fields<'_>> {
+        let Some(key) = self.key(name) else { return Vec::new() };
+        let Some(entry) = self.entries.entry(name) else {
+            self.report_missing(key);
+            return Vec::new();
+        };
+        let table = keys::find(name);
+        let Value::List(members) = &entry.node.value else {
+            let message = format!("`{name}` takes `[[{name}]]` tables, not {}", entry.node.value.describe());
+            let help = format!("write `[[{name}]]` with two brackets, once for each");
+            self.problems.error(Some(entry.node.at), message, help);
+            return Vec::new();
+        };
+        if members.is_empty() {
+            self.report_missing(key);
+        }
+        let mut tables = Vec::new();
+        for node in members {
+            match &node.value {
+                Value::Table(inner) => {
+                    let (inner, at) = (Cow::Borrowed(inner), Some(node.at));
+                    tables.push(Fields::open(self.problems, table, inner, at, self.inside()));
+                }
+                other => {
+                    let message = format!("`{name}` takes `[[{name}]]` tables, not {}", other.describe());
+                    self.problems.error(Some(node.at), message, format!("write `[[{name}]]` for each"));
+                }
+            }
+        }
+        tables
+    }
+
+    /// The table `name` as it stands, for tables whose keys are the user's own.
+    pub(super) fn free(&self, name: &str) -> Option<&Table> {
+        let (entry, key) = (self.entries.entry(name)?, self.key(name)?);
+        match &entry.node.value {
+            Value::Table(inner) => Some(inner),
+            other => {
+                let message = format!("`{name}` takes a table, not {}", other.describe());
+                let help = format!("write it like `{name} = {}`", key.example);
+                self.problems.error(Some(entry.node.at), message, help);
+                None
+            }
+        }
+    }
+}
+
+/// A default of the table of keys as a value. It has no place of its own, and is never refused.
+fn written(text: &str) -> Option<Node> {
+    let parsed = DeValue::parse(text).ok()?;
+    Some(Converter::new(0, text, 0).node(&parsed, false))
+}
+
+/// A name short enough for a message.
+fn abridged(name: &str) -> String {
+    match name.char_indices().nth(60) {
+        Some((at, _)) => format!("{}…", &name[..at]),
+        None => name.to_owned(),
+    }
+}

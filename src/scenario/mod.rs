@@ -1,0 +1,224 @@
+//! The scenario: what is asked of which server, and when.
+//!
+//! A scenario is read in three steps. [`Overrides`] and files become one tree of values that know where they came
+//! from (`source`, `tree`); a walker goes through the tree by the one table of keys ([`keys`]) and collects every
+//! problem instead of stopping at the first (`fields`, `values`, `read`); the result is a plain [`Scenario`],
+//! which [`resolved`] writes back as TOML with nothing left open. Secrets are blotted out of everything shown.
+
+mod fields;
+pub mod keys;
+mod read;
+mod redact;
+mod resolved;
+mod secret;
+mod source;
+mod suggest;
+mod tree;
+mod url;
+mod values;
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+pub use resolved::resolved;
+pub use secret::Secret;
+pub use source::Overrides;
+pub use url::{Scheme, TargetUrl, UrlError};
+
+use crate::arrival::Process;
+use crate::dataset;
+use crate::diagnostic::Diagnostics;
+use crate::distribution::Distribution;
+use crate::stats::Slo;
+
+/// A scenario, complete and consistent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// Its name.
+    pub name: String,
+    /// What all random choices follow from; `None` to draw one.
+    pub seed: Option<u64>,
+    /// The server.
+    pub target: Target,
+    /// What is asked, at least one.
+    pub workloads: Vec<Workload>,
+    /// When it is asked, at least one, in order.
+    pub phases: Vec<Phase>,
+}
+
+/// The server under load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Where it is.
+    pub endpoint: Endpoint,
+    /// The API spoken.
+    pub api: Api,
+    /// Name of the model; `None` for the only one the server lists.
+    pub model: Option<String>,
+    /// Environment variable that holds the key.
+    pub api_key_env: Option<String>,
+    /// Headers of every request, names in lower case, in the order of the file.
+    pub headers: Vec<(String, Secret)>,
+    /// How long a request may take.
+    pub timeouts: Timeouts,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// At an address.
+    Url(TargetUrl),
+    /// Inside the tool, simulated.
+    Sim {
+        /// Name of the profile.
+        profile: String,
+    },
+}
+
+/// An API for language models.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// OpenAI's chat completions.
+    Chat,
+}
+
+impl Api {
+    /// Every API, in the order of the table of keys.
+    pub const ALL: [Api; 1] = [Api::Chat];
+
+    /// The name in scenarios.
+    pub fn name(self) -> &'static str {
+        match self {
+            Api::Chat => "chat",
+        }
+    }
+}
+
+/// How long a request may take before it is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// To obtain a connection.
+    pub connect: Duration,
+    /// From the send to the first generated text.
+    pub first_token: Duration,
+    /// Silence after the first text.
+    pub idle: Duration,
+    /// From the send to the end; `None` for no limit.
+    pub total: Option<Duration>,
+}
+
+/// One kind of request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Its name.
+    pub name: String,
+    /// Its share relative to the others', at least 0. The weights of all add up to more than 0.
+    pub weight: f64,
+    /// Where its prompts come from.
+    pub prompt: PromptSource,
+    /// Longest answer asked for, in tokens, at least 1.
+    pub max_tokens: Distribution,
+    /// Limits: its own, and those of the scenario it does not replace.
+    pub slo: Slo,
+    /// What its requests carry: its own settings, and those of the scenario it does not replace.
+    pub request: RequestOptions,
+}
+
+/// Where prompts come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PromptSource {
+    /// Made-up text.
+    Synthetic {
+        /// Length of each prompt in words, at least 1.
+        words: u64,
+    },
+    /// Rows of a file.
+    Dataset(dataset::Source),
+}
+
+/// What a request carries besides prompt and length.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RequestOptions {
+    /// Whether the answer is streamed.
+    pub stream: bool,
+    /// Sampling temperature, at least 0.
+    pub temperature: f64,
+    /// Further members of the body.
+    pub extra: Map<String, Value>,
+}
+
+/// A stretch of load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// How long load is offered, `warm_up` included.
+    pub duration: Option<Duration>,
+    /// How many requests are sent; whichever of the two comes first ends the phase. Where both are `None`, a data
+    /// set that stops does.
+    pub requests: Option<Requests>,
+    /// First part of the phase, not measured.
+    pub warm_up: Duration,
+    /// Whether the phase counts in results.
+    pub measure: bool,
+    /// How long open requests may run on; `None` until every one has ended.
+    pub drain: Option<Duration>,
+    /// How requests arrive.
+    pub load: Load,
+}
+
+/// A number of requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Requests {
+    /// This many, at least 1.
+    Count(u64),
+    /// Every row of the data sets once.
+    All,
+}
+
+/// How requests arrive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Load {
+    /// At times of their own.
+    Open {
+        /// The law of those times.
+        process: Process,
+        /// Most requests open at once; `None` for what the machine allows.
+        max_in_flight: Option<u32>,
+    },
+    /// When a user is free.
+    Closed {
+        /// How many users.
+        users: u32,
+    },
+}
+
+/// A scenario that can be run, and what its author should know first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// The scenario.
+    pub scenario: Scenario,
+    /// Warnings, none of them an error.
+    pub warnings: Diagnostics,
+}
+
+/// Reads the scenario file at `path` and applies `overrides`.
+///
+/// # Errors
+/// All problems of the scenario at once, with their places, in the order of the file.
+pub fn load(path: &Path, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
+    read::read(&source::load(path, overrides)?)
+}
+
+/// Reads a scenario from `bytes`. `name` is what messages call it; files named in it are relative to `base`.
+///
+/// # Errors
+/// As [`load`].
+pub fn parse(name: &str, bytes: &[u8], base: &Path, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
+    read::read(&source::parse(name, bytes, base.to_owned(), overrides)?)
+}
+
+#[cfg(test)]
+mod tests;

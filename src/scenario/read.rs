@@ -1,0 +1,393 @@
+//! From the tree of what was said to a [`Scenario`].
+//!
+//! Every part is read even where another is wrong, so that all problems are reported at once. A value that could
+//! not be read is `None`, and its problem has been reported where it was found.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Number};
+
+use super::fields::{Fields, Problems};
+use super::source::{self, Document};
+use super::tree::{self, Place, Value};
+use super::values::{Field, Refusal};
+use super::{
+    Api, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, Requests, Scenario, Secret, Target,
+    Timeouts, Workload,
+};
+use crate::arrival::Process;
+use crate::dataset::{self, Format, WhenExhausted};
+use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::distribution::Distribution;
+use crate::stats::{Slo, SloMetric};
+use crate::units::Rate;
+
+pub(super) fn read(document: &Document) -> Result<Loaded, Diagnostics> {
+    let problems = Problems::new(&document.sources);
+    let scenario = scenario(&Fields::top(&problems, &document.root), &document.base);
+    let problems = problems.into_sorted();
+    match scenario {
+        Some(scenario) if !problems.has_errors() => Ok(Loaded { scenario, warnings: problems }),
+        _ if problems.has_errors() => Err(problems),
+        _ => Err(Diagnostic::error("the scenario cannot be read").at(document.sources.file()).into()),
+    }
+}
+
+fn scenario(top: &Fields<'_>, base: &Path) -> Option<Scenario> {
+    let name = top.value("name", Field::name);
+    let seed = top.value("seed", Field::integer);
+    let target = top.table("target").and_then(|fields| target(&fields));
+    let request = top.table("request").and_then(|fields| request(&fields));
+    let slo = top.table("slo").map(|fields| limits(&fields)).unwrap_or_default();
+
+    let tables = top.tables("workload");
+    check_names(&tables);
+    let workloads = tables.iter().map(|fields| workload(fields, request.as_ref(), &slo, base));
+    let workloads = workloads.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>();
+    if let (Some(workloads), Some(first)) = (&workloads, tables.first())
+        && workloads.iter().all(|workload| workload.weight == 0.0)
+    {
+        let help = "give a workload that is to be sent a weight above 0";
+        first.problems.error(first.place("weight"), "the weights of all workloads are 0", help);
+    }
+
+    let tables = top.tables("phase");
+    check_names(&tables);
+    let phases = tables.iter().map(|fields| phase(fields, workloads.as_deref()));
+    let phases = phases.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>();
+    if let (Some(phases), Some(first)) = (&phases, tables.first())
+        && phases.iter().all(|phase| !phase.measure)
+    {
+        let help = "leave `measure = false` to phases that prepare the server";
+        first.problems.warning(
+            first.place("measure"),
+            "no phase is measured, so the run has no results",
+            help,
+        );
+    }
+    let workloads = workloads.filter(|workloads| !workloads.is_empty())?;
+    let phases = phases.filter(|phases| !phases.is_empty())?;
+    Some(Scenario { name: name?, seed, target: target?, workloads, phases })
+}
+
+/// Names of workloads and phases stand in every row, so each must say which one it means.
+fn check_names(tables: &[Fields<'_>]) {
+    let mut seen = BTreeMap::new();
+    for (i, fields) in tables.iter().enumerate() {
+        // What is no name is reported where it is read.
+        let Some(name) = fields.peek("name", Field::name) else { continue };
+        if name == "all" {
+            let help = "results use `all` for the sum of all; choose another";
+            fields.problems.error(fields.place("name"), "the name `all` is taken", help);
+        }
+        if let Some(first) = seen.insert(name.clone(), i + 1) {
+            let message = format!("the name `{name}` is used twice");
+            fields.problems.error(fields.place("name"), message, format!("number {first} has it already"));
+        }
+    }
+}
+
+fn target(fields: &Fields<'_>) -> Option<Target> {
+    let url = fields.value("url", Field::url).map(Endpoint::Url);
+    let sim = fields.has("sim").then(|| fields.table("sim")).flatten();
+    let sim = sim.and_then(|sim| sim.value("profile", Field::choice_name));
+    let endpoint = url.or(sim.map(|profile| Endpoint::Sim { profile }));
+    let api = fields.value("api", Field::choice).and_then(|index| Api::ALL.get(index).copied());
+    let model = fields.value("model", Field::text);
+    let api_key_env = fields.value("api_key_env", Field::variable);
+    let headers = fields.free("headers").map(|table| headers(fields, table)).unwrap_or_default();
+    let is_authorized = headers.iter().any(|(name, _)| name == "authorization");
+    if is_authorized && fields.has("api_key_env") {
+        let message = "`api_key_env` and an `authorization` header both say who is asking";
+        fields.problems.error(fields.place("api_key_env"), message, "keep one of them");
+    }
+    let timeouts = fields.table("timeouts").and_then(|fields| {
+        let (connect, first_token) =
+            (fields.value("connect", Field::duration), fields.value("first_token", Field::duration));
+        let (idle, total) = (fields.value("idle", Field::duration), fields.value("total", Field::duration));
+        Some(Timeouts { connect: connect?, first_token: first_token?, idle: idle?, total })
+    });
+    Some(Target { endpoint: endpoint?, api: api?, model, api_key_env, headers, timeouts: timeouts? })
+}
+
+/// Headers that say how a request is framed or which one it is.
+const OWN_HEADERS: [&str; 6] =
+    ["connection", "content-length", "content-type", "host", "transfer-encoding", "x-request-id"];
+
+fn headers(fields: &Fields<'_>, table: &tree::Table) -> Vec<(String, Secret)> {
+    let mut headers = Vec::new();
+    let mut seen = BTreeMap::new();
+    for entry in &table.entries {
+        let refuse = |message: &str, help: &str| fields.problems.error(Some(entry.at), message, help);
+        let name = entry.name.to_ascii_lowercase();
+        // RFC 9110, 5.6.2: a token.
+        let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if name.is_empty() || !name.bytes().all(is_token) {
+            refuse("this is no name of a header", "write name and value apart: `x-tenant = \"load\"`");
+            continue;
+        }
+        if OWN_HEADERS.contains(&&*name) {
+            refuse(&format!("the header `{name}` is written by the tool itself"), "leave it out");
+            continue;
+        }
+        if seen.insert(name.clone(), ()).is_some() {
+            refuse(&format!("the header `{name}` is given twice"), "names of headers do not differ by case");
+            continue;
+        }
+        let Value::Text(value) = &entry.node.value else {
+            refuse(&format!("the header `{name}` takes text"), "put its value in quotes");
+            continue;
+        };
+        // RFC 9110, 5.5: no control characters, no blanks at the ends.
+        if value.trim() != value || value.contains(|c: char| c.is_control() && c != '\t') {
+            let help = "remove line breaks, control characters, and blanks at its ends";
+            refuse(&format!("the value of the header `{name}` cannot be sent"), help);
+            continue;
+        }
+        headers.push((name, Secret::new(value.clone())));
+    }
+    headers
+}
+
+/// `[request]`, with the length it has for workloads that set none.
+struct Request {
+    options: RequestOptions,
+    max_tokens: u64,
+}
+
+fn request(fields: &Fields<'_>) -> Option<Request> {
+    let stream = fields.value("stream", Field::boolean);
+    let temperature = fields.value("temperature", Field::number);
+    let max_tokens = fields.value("max_tokens", Field::tokens);
+    let extra = extra(fields);
+    let options = RequestOptions { stream: stream?, temperature: temperature?, extra };
+    Some(Request { options, max_tokens: max_tokens? })
+}
+
+/// Members of a body that are keys of their own here.
+const OWN_MEMBERS: [(&str, &str); 7] = [
+    ("messages", "prompts come from `prompt` of `[[workload]]`"),
+    ("prompt", "prompts come from `prompt` of `[[workload]]`"),
+    ("model", "set `model` of `[target]`"),
+    ("stream", "set `stream` of `[request]`"),
+    ("stream_options", "usage is asked for with every stream"),
+    ("temperature", "set `temperature` of `[request]`"),
+    ("max_tokens", "set `max_tokens` of `[request]`, or `output.max_tokens` of a workload"),
+];
+
+fn extra(fields: &Fields<'_>) -> Map<String, serde_json::Value> {
+    let mut extra = Map::new();
+    let Some(table) = fields.free("extra") else { return extra };
+    for entry in &table.entries {
+        if let Some((name, help)) = OWN_MEMBERS.iter().find(|(name, _)| *name == entry.name) {
+            let message = format!("`extra` cannot set `{name}`: the tool sets it");
+            fields.problems.error(Some(entry.at), message, *help);
+            continue;
+        }
+        match json(&entry.node) {
+            Ok(value) => {
+                if entry.name == "n" && value != serde_json::Value::from(1) {
+                    let message = "`extra` cannot ask for more than one answer (`n`)";
+                    let help = "answers to one request share its stream, and their times could not be told apart; \
+                                send more requests";
+                    fields.problems.error(Some(entry.at), message, help);
+                }
+                extra.insert(entry.name.clone(), value);
+            }
+            Err((at, message)) => fields.problems.error(Some(at), message, "write a value that JSON has"),
+        }
+    }
+    extra
+}
+
+fn json(node: &tree::Node) -> Result<serde_json::Value, (Place, &'static str)> {
+    Ok(match &node.value {
+        Value::Text(text) => text.clone().into(),
+        Value::Boolean(value) => (*value).into(),
+        Value::Integer(number) => match (u64::try_from(*number), i64::try_from(*number)) {
+            (Ok(number), _) => number.into(),
+            (_, Ok(number)) => number.into(),
+            _ => return Err((node.at, "the number is too large to be sent")),
+        },
+        Value::Float(number) => {
+            Number::from_f64(*number).ok_or((node.at, "`inf` and `nan` cannot be sent"))?.into()
+        }
+        Value::Date(date) => date.clone().into(),
+        Value::List(list) => list.iter().map(json).collect::<Result<Vec<_>, _>>()?.into(),
+        Value::Table(table) => {
+            let members = table.entries.iter().map(|entry| Ok((entry.name.clone(), json(&entry.node)?)));
+            serde_json::Value::Object(members.collect::<Result<_, _>>()?)
+        }
+    })
+}
+
+/// Limits with the places they are set at.
+#[derive(Clone, Default)]
+struct Limits {
+    slo: Slo,
+    places: Vec<(SloMetric, Option<Place>)>,
+}
+
+fn limits(fields: &Fields<'_>) -> Limits {
+    let read = |metric: SloMetric| Some((metric, fields.value(metric.name(), Field::duration)?));
+    let limits = SloMetric::ALL.into_iter().filter_map(read).collect::<Vec<_>>();
+    let places = limits.iter().map(|(metric, _)| (*metric, fields.place(metric.name()))).collect();
+    Limits { slo: Slo { limits }, places }
+}
+
+/// Whether a metric tells when parts of an answer came.
+fn needs_stream(metric: SloMetric) -> bool {
+    match metric {
+        SloMetric::Ttft | SloMetric::TtftScheduled | SloMetric::FirstAnswer | SloMetric::Tpot => true,
+        SloMetric::E2e | SloMetric::E2eScheduled => false,
+    }
+}
+
+fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits, base: &Path) -> Option<Workload> {
+    let name = fields.value("name", Field::name);
+    let weight = fields.value("weight", Field::number);
+    let prompt = fields.table("prompt").and_then(|fields| prompt(&fields, base));
+    let own = fields.table("request").map(|fields| {
+        let stream = fields.own("stream", Field::boolean);
+        let temperature = fields.own("temperature", Field::number);
+        (stream, temperature, fields.own("max_tokens", Field::tokens), extra(&fields))
+    });
+    let length = fields.table("output").and_then(|fields| {
+        if fields.has("max_tokens") { Some(distribution(&fields, "max_tokens")) } else { None }
+    });
+    let own_limits = fields.table("slo").map(|fields| limits(&fields))?;
+
+    let (defaults, (stream, temperature, max_tokens, own_extra)) = (defaults?, own?);
+    let mut extra = defaults.options.extra.clone();
+    extra.extend(own_extra);
+    let request = RequestOptions {
+        stream: stream.unwrap_or(defaults.options.stream),
+        temperature: temperature.unwrap_or(defaults.options.temperature),
+        extra,
+    };
+    let slo = own_limits.slo.over(&all.slo);
+    if !request.stream {
+        report_unmeasurable(fields, name.as_deref(), &slo, [&own_limits, all]);
+    }
+    let default_length = Distribution::Fixed(max_tokens.unwrap_or(defaults.max_tokens));
+    let max_tokens = length.unwrap_or(Some(default_length))?;
+    Some(Workload { name: name?, weight: weight?, prompt: prompt?, max_tokens, slo, request })
+}
+
+fn report_unmeasurable(fields: &Fields<'_>, name: Option<&str>, slo: &Slo, set_by: [&Limits; 2]) {
+    for (metric, _) in slo.limits.iter().filter(|(metric, _)| needs_stream(*metric)) {
+        let place = set_by.iter().flat_map(|limits| &limits.places).find(|(known, _)| known == metric);
+        let message = format!(
+            "`{}` cannot be measured for the workload `{}`: its answers are not streamed",
+            metric.name(),
+            name.unwrap_or_default(),
+        );
+        let help = "set `stream = true`, or limit `e2e` instead";
+        fields.problems.error(place.and_then(|(_, place)| *place), message, help);
+    }
+}
+
+fn prompt(fields: &Fields<'_>, base: &Path) -> Option<PromptSource> {
+    if fields.has("synthetic") {
+        let words = fields.table("synthetic")?.value("words", Field::integer)?;
+        return Some(PromptSource::Synthetic { words });
+    }
+    if !fields.has("dataset") {
+        return None;
+    }
+    let fields = fields.table("dataset")?;
+    let path = fields.value("path", |field| existing_file(field, base));
+    let format = fields.value("format", Field::choice).and_then(|index| Format::ALL.get(index).copied());
+    let shuffle = fields.value("shuffle", Field::boolean);
+    let when_exhausted = fields.value("when_exhausted", Field::choice);
+    let when_exhausted = when_exhausted.and_then(|index| WhenExhausted::ALL.get(index).copied());
+    let source = dataset::Source { path: path?, format, shuffle: shuffle?, when_exhausted: when_exhausted? };
+    Some(PromptSource::Dataset(source))
+}
+
+fn existing_file(field: Field<'_>, base: &Path) -> Result<PathBuf, Refusal> {
+    let label = field.label;
+    let path = base.join(field.text()?);
+    match source::missing_file(&path) {
+        None => Ok(path),
+        Some(problem) => {
+            let help = format!("paths are relative to the scenario; looked for `{}`", path.display());
+            Err(Refusal::new(format!("the file of `{label}` {problem}"), help))
+        }
+    }
+}
+
+fn distribution(fields: &Fields<'_>, name: &str) -> Option<Distribution> {
+    if !fields.holds_table(name) {
+        return fields.own(name, Field::tokens).map(Distribution::Fixed);
+    }
+    let fields = fields.table(name)?;
+    if !fields.has("uniform") {
+        return None;
+    }
+    let fields = fields.table("uniform")?;
+    let (min, max) = (fields.value("min", Field::tokens), fields.value("max", Field::tokens));
+    let (min, max) = (min?, max?);
+    let uniform = Distribution::uniform(min, max);
+    if uniform.is_none() {
+        let message = format!("`min` ({min}) is above `max` ({max})");
+        fields.problems.error(fields.place("min"), message, "exchange them");
+    }
+    uniform
+}
+
+fn phase(fields: &Fields<'_>, workloads: Option<&[Workload]>) -> Option<Phase> {
+    let name = fields.value("name", Field::name);
+    let duration = fields.value("duration", Field::duration);
+    let requests = fields.value("requests", Field::requests);
+    let requests = requests.map(|count| count.map_or(Requests::All, Requests::Count));
+    let warm_up = fields.value("warm_up", Field::duration);
+    let measure = fields.value("measure", Field::boolean);
+    let drain = fields.value("drain", Field::duration);
+    let load = fields.table("load").and_then(|fields| load(&fields));
+
+    if let (Some(duration), Some(warm_up)) = (duration, warm_up)
+        && warm_up >= duration
+    {
+        let help = "`warm_up` is the first part of `duration`: make it shorter, or `duration` longer";
+        fields.problems.error(fields.place("warm_up"), "`warm_up` leaves nothing of `duration`", help);
+    }
+    let used = workloads.unwrap_or_default().iter().filter(|workload| workload.weight > 0.0);
+    let mut sets = used.map(|workload| match &workload.prompt {
+        PromptSource::Dataset(set) => Some(set.when_exhausted),
+        PromptSource::Synthetic { .. } => None,
+    });
+    if workloads.is_some() && requests == Some(Requests::All) && sets.clone().any(|set| set.is_none()) {
+        let message = "`requests = \"all\"` sends every row once, and a workload has no rows";
+        fields.problems.error(fields.place("requests"), message, "give a number, or a `duration`");
+    }
+    let is_bounded = fields.has("duration") || fields.has("requests");
+    if workloads.is_some() && !is_bounded && !sets.any(|set| set == Some(WhenExhausted::Stop)) {
+        let message = "the phase has no end: it needs `duration` or `requests`";
+        fields.problems.error(fields.place("name"), message, "add `duration = \"5m\"` or `requests = 1000`");
+    }
+    Some(Phase { name: name?, duration, requests, warm_up: warm_up?, measure: measure?, drain, load: load? })
+}
+
+fn load(fields: &Fields<'_>) -> Option<Load> {
+    let open = |kind: &str, process: fn(Rate) -> Process| {
+        let fields = fields.table(kind)?;
+        let rate = fields.value("rate", Field::rate);
+        let max_in_flight = fields.value("max_in_flight", Field::integer);
+        // The key's bounds are those of the type.
+        let max_in_flight = max_in_flight.and_then(|most| u32::try_from(most).ok());
+        Some(Load::Open { process: process(rate?), max_in_flight })
+    };
+    if fields.has("poisson") {
+        return open("poisson", |rate| Process::Poisson { rate });
+    }
+    if fields.has("constant") {
+        return open("constant", |rate| Process::Constant { rate });
+    }
+    if !fields.has("closed") {
+        return None;
+    }
+    let users = fields.table("closed")?.value("users", Field::integer)?;
+    Some(Load::Closed { users: u32::try_from(users).ok()? })
+}

@@ -1,0 +1,148 @@
+//! A scenario written out with nothing left open.
+
+use serde_json::Value;
+
+use super::{Endpoint, Load, PromptSource, Requests, Scenario, Workload};
+use crate::arrival::Process;
+use crate::distribution::Distribution;
+use crate::units::{write_duration, write_rate};
+
+/// The scenario as TOML, defaults in, one dotted key a line. Read again it is the same scenario, but for the
+/// values of headers, which are left out: each has a comment that says so.
+pub fn resolved(scenario: &Scenario) -> String {
+    let mut out = Lines(String::new());
+    out.put("name", quoted(&scenario.name));
+    out.maybe("seed", scenario.seed);
+    write_target(&mut out, scenario);
+    for workload in &scenario.workloads {
+        write_workload(&mut out, workload);
+    }
+    for phase in &scenario.phases {
+        out.header("[[phase]]");
+        out.put("name", quoted(&phase.name));
+        out.maybe("duration", phase.duration.map(|duration| quoted(&write_duration(duration))));
+        match phase.requests {
+            Some(Requests::Count(count)) => out.put("requests", count),
+            Some(Requests::All) => out.put("requests", quoted("all")),
+            None => {}
+        }
+        out.put("warm_up", quoted(&write_duration(phase.warm_up)));
+        out.put("measure", phase.measure);
+        out.maybe("drain", phase.drain.map(|drain| quoted(&write_duration(drain))));
+        match phase.load {
+            Load::Open { process, max_in_flight } => {
+                let kind = match process {
+                    Process::Poisson { .. } => "poisson",
+                    Process::Constant { .. } => "constant",
+                };
+                out.put(&format!("load.{kind}.rate"), quoted(&write_rate(process.rate())));
+                out.maybe(&format!("load.{kind}.max_in_flight"), max_in_flight);
+            }
+            Load::Closed { users } => out.put("load.closed.users", users),
+        }
+    }
+    out.0
+}
+
+fn write_target(out: &mut Lines, scenario: &Scenario) {
+    let target = &scenario.target;
+    out.header("[target]");
+    match &target.endpoint {
+        Endpoint::Url(url) => out.put("url", quoted(&url.to_string())),
+        Endpoint::Sim { profile } => out.put("sim.profile", quoted(profile)),
+    }
+    out.put("api", quoted(target.api.name()));
+    out.maybe("model", target.model.as_deref().map(quoted));
+    out.maybe("api_key_env", target.api_key_env.as_deref().map(quoted));
+    for (name, _) in &target.headers {
+        out.0 += &format!("# headers.{} = … (values of headers are not stored)\n", key(name));
+    }
+    out.put("timeouts.connect", quoted(&write_duration(target.timeouts.connect)));
+    out.put("timeouts.first_token", quoted(&write_duration(target.timeouts.first_token)));
+    out.put("timeouts.idle", quoted(&write_duration(target.timeouts.idle)));
+    out.maybe("timeouts.total", target.timeouts.total.map(|total| quoted(&write_duration(total))));
+}
+
+fn write_workload(out: &mut Lines, workload: &Workload) {
+    out.header("[[workload]]");
+    out.put("name", quoted(&workload.name));
+    out.put("weight", number(workload.weight));
+    match &workload.prompt {
+        PromptSource::Synthetic { words } => out.put("prompt.synthetic.words", words),
+        PromptSource::Dataset(set) => {
+            out.put("prompt.dataset.path", quoted(&set.path.to_string_lossy()));
+            out.maybe("prompt.dataset.format", set.format.map(|format| quoted(format.name())));
+            out.put("prompt.dataset.shuffle", set.shuffle);
+            out.put("prompt.dataset.when_exhausted", quoted(set.when_exhausted.name()));
+        }
+    }
+    match workload.max_tokens {
+        Distribution::Fixed(tokens) => out.put("output.max_tokens", tokens),
+        Distribution::Uniform { min, max } => {
+            out.put("output.max_tokens.uniform.min", min);
+            out.put("output.max_tokens.uniform.max", max);
+        }
+    }
+    for (metric, limit) in &workload.slo.limits {
+        out.put(&format!("slo.{}", metric.name()), quoted(&write_duration(*limit)));
+    }
+    out.put("request.stream", workload.request.stream);
+    out.put("request.temperature", number(workload.request.temperature));
+    for (name, value) in &workload.request.extra {
+        out.put(&format!("request.extra.{}", key(name)), toml_value(value));
+    }
+}
+
+/// Text under construction.
+struct Lines(String);
+
+impl Lines {
+    fn header(&mut self, header: &str) {
+        self.0 += &format!("\n{header}\n");
+    }
+
+    fn put(&mut self, key: &str, value: impl std::fmt::Display) {
+        self.0 += &format!("{key} = {value}\n");
+    }
+
+    fn maybe(&mut self, key: &str, value: Option<impl std::fmt::Display>) {
+        if let Some(value) = value {
+            self.put(key, value);
+        }
+    }
+}
+
+/// A text in quotes. JSON's escapes are TOML's, and only delete must be escaped in one and not in the other.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string().replace('\u{7f}', "\\u007f")
+}
+
+/// A key, in quotes where it needs them.
+fn key(name: &str) -> String {
+    let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if !name.is_empty() && name.bytes().all(is_bare) { name.to_owned() } else { quoted(name) }
+}
+
+/// A number as short as it can be read back exactly.
+fn number(number: f64) -> String {
+    if number.fract() == 0.0 && number < 1e15 { format!("{number:.0}") } else { format!("{number:?}") }
+}
+
+fn toml_value(value: &Value) -> String {
+    match value {
+        // A body has no nulls, since TOML has none.
+        Value::Null => quoted(""),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
+            Some(number) => format!("{number:?}"),
+            None => number.to_string(),
+        },
+        Value::String(text) => quoted(text),
+        Value::Array(list) => format!("[{}]", list.iter().map(toml_value).collect::<Vec<_>>().join(", ")),
+        Value::Object(members) => {
+            let members =
+                members.iter().map(|(name, value)| format!("{} = {}", key(name), toml_value(value)));
+            format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
