@@ -102,6 +102,11 @@ impl Clock {
         }
     }
 
+    /// The same time for other threads; `None` under the virtual clock, which has no other threads.
+    pub fn monotonic(&self) -> Option<Monotonic> {
+        self.origin_monotonic_ns().map(|origin_ns| Monotonic { origin_ns })
+    }
+
     /// Whether time is computed rather than measured.
     pub fn is_virtual(&self) -> bool {
         matches!(self.0.source, Source::Virtual { .. })
@@ -171,6 +176,19 @@ impl Clock {
 
     fn earliest(&self) -> Option<Nanos> {
         self.0.deadlines.borrow().first_key_value().map(|(key, _)| key.0)
+    }
+}
+
+/// Reads a real clock's time on any thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Monotonic {
+    origin_ns: u64,
+}
+
+impl Monotonic {
+    /// Time since the clock was made.
+    pub fn now(self) -> Nanos {
+        Nanos(monotonic_ns() - self.origin_ns)
     }
 }
 

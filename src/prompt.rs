@@ -1,4 +1,6 @@
-//! What is asked of a model: messages, before any API gives them a form.
+//! What is asked of a model: messages, before any API gives them a form, and the finished request after.
+
+use bytes::Bytes;
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,4 +38,15 @@ impl Role {
             Role::Assistant => "assistant",
         }
     }
+}
+
+/// One request, ready to go.
+#[derive(Clone, Debug)]
+pub struct Outgoing {
+    /// Value of `x-request-id`.
+    pub id: String,
+    /// Whether a stream is asked for.
+    pub stream: bool,
+    /// The body, whole.
+    pub body: Bytes,
 }

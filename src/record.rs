@@ -356,6 +356,11 @@ impl EndedBy {
 /// One thing that happened in a run, in order of happening.
 #[derive(Clone, Debug)]
 pub enum Event {
+    /// The clock of the run starts: every column subtracts this instant.
+    RunStarted {
+        /// When.
+        origin: Nanos,
+    },
     /// A phase began to offer load.
     PhaseStarted {
         /// Index of the phase.
@@ -403,6 +408,11 @@ pub enum Event {
         at: Nanos,
         /// How late it woke.
         delay: Duration,
+    },
+    /// Nothing more will happen.
+    RunEnded {
+        /// When.
+        at: Nanos,
     },
 }
 
@@ -527,6 +537,51 @@ pub struct RequestRecord {
 }
 
 impl RequestRecord {
+    /// A row of which nothing is known but the plan and what became of it.
+    pub fn unsent(planned: Planned, outcome: Outcome) -> RequestRecord {
+        RequestRecord {
+            point: None,
+            repeat: None,
+            shard: None,
+            planned,
+            user: None,
+            outcome,
+            measured: false,
+            slo_met: None,
+            http_status: None,
+            finish_reason: None,
+            error: None,
+            scheduled: None,
+            sent: None,
+            first_byte: None,
+            first_token: None,
+            first_answer: None,
+            last_token: None,
+            last_output: None,
+            ended: None,
+            stamp: None,
+            held: None,
+            connect: None,
+            upload: None,
+            gaps: GapFigures::default(),
+            prompt_tokens: None,
+            cached_tokens: None,
+            eligible_tokens: None,
+            output_tokens: None,
+            output_tokens_in_window: None,
+            reasoning_tokens: None,
+            token_source: None,
+            events: None,
+            attempts: None,
+            reconnects: None,
+            new_connection: None,
+            bytes_sent: None,
+            bytes_received: None,
+            ignored_events: None,
+            server_request_id: None,
+        }
+    }
+
     /// sent − scheduled: what the schedule lost, for whatever reason.
     pub fn lag(&self) -> Option<Micros> {
         Some(self.sent? - self.scheduled?)

@@ -30,8 +30,14 @@ impl Seed {
     }
 }
 
-/// A source of random draws.
+/// A source of random draws. Its clone goes on with the same draws.
 pub struct Stream(ChaCha8Rng);
+
+impl Clone for Stream {
+    fn clone(&self) -> Stream {
+        Stream(ChaCha8Rng::deserialize_state(&self.0.serialize_state()))
+    }
+}
 
 impl Stream {
     /// 64 uniform bits.
@@ -86,6 +92,16 @@ mod tests {
         ];
         for (i, a) in draws.iter().enumerate() {
             assert!(!draws[..i].contains(a), "streams {i} and an earlier one begin alike");
+        }
+    }
+
+    #[test]
+    fn a_clone_goes_on_with_the_same_draws() {
+        let mut stream = Seed(3).stream("test", "");
+        for _ in 0..40 {
+            let mut clone = stream.clone();
+            assert_eq!(clone.bits(), stream.bits());
+            assert_eq!(clone.bits(), stream.clone().bits());
         }
     }
 

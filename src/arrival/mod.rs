@@ -47,6 +47,7 @@ impl Process {
 }
 
 /// Iterator of [`Process::offsets`].
+#[derive(Clone)]
 pub struct Offsets {
     process: Process,
     stream: Stream,

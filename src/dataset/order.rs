@@ -29,6 +29,7 @@ impl WhenExhausted {
 
 /// Row indices in the order of taking: each row once a pass. Ends after the first pass unless rows repeat; whether
 /// that end is an error is for the caller, who knows [`WhenExhausted`].
+#[derive(Clone)]
 pub struct RowOrder {
     rows: u32,
     taken: u32,
@@ -36,6 +37,7 @@ pub struct RowOrder {
     shuffle: Option<Shuffle>,
 }
 
+#[derive(Clone)]
 struct Shuffle {
     order: Vec<u32>,
     stream: Stream,
@@ -56,6 +58,11 @@ impl RowOrder {
             RowOrder { rows, taken: 0, repeats: when_exhausted == WhenExhausted::Repeat, shuffle };
         order.begin_pass();
         order
+    }
+
+    /// Number of rows in a pass.
+    pub fn rows(&self) -> u32 {
+        self.rows
     }
 
     /// Fisher and Yates, from the last place down: every order equally likely.

@@ -31,6 +31,7 @@ use crate::arrival::Process;
 use crate::dataset;
 use crate::diagnostic::Diagnostics;
 use crate::distribution::Distribution;
+use crate::protocol::Api;
 use crate::stats::Slo;
 
 /// A scenario, complete and consistent.
@@ -75,25 +76,6 @@ pub enum Endpoint {
         /// Name of the profile.
         profile: String,
     },
-}
-
-/// An API for language models.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Api {
-    /// OpenAI's chat completions.
-    Chat,
-}
-
-impl Api {
-    /// Every API, in the order of the table of keys.
-    pub const ALL: [Api; 1] = [Api::Chat];
-
-    /// The name in scenarios.
-    pub fn name(self) -> &'static str {
-        match self {
-            Api::Chat => "chat",
-        }
-    }
 }
 
 /// How long a request may take before it is given up.

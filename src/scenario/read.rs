@@ -13,13 +13,14 @@ use super::source::{self, Document};
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
-    Api, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, Requests, Scenario, Secret, Target,
+    Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, Requests, Scenario, Secret, Target,
     Timeouts, Workload,
 };
 use crate::arrival::Process;
 use crate::dataset::{self, Format, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
+use crate::protocol::Api;
 use crate::stats::{Slo, SloMetric};
 use crate::units::Rate;
 

@@ -1,0 +1,101 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  tonnage run scenarios/quickstart.toml
+  tonnage run chat.toml --target http://10.0.0.5:8000 --set phase.steady.load.poisson.rate=12/s
+  tonnage run chat.toml --out results/monday --json > monday.json
+
+Exit codes:
+  0 done · 1 unexpected · 2 bad usage or scenario · 3 target unreachable or not ready
+  4 ran, but the numbers are not valid · 130, 143 interrupted, partial results kept";
+
+const REHEARSE_EXAMPLES: &str = "\
+Examples:
+  tonnage rehearse scenarios/quickstart.toml
+  tonnage rehearse chat.toml --profile 8b-h100 --set phase.steady.load.poisson.rate=40/s";
+
+const SIM_EXAMPLES: &str = "\
+Examples:
+  tonnage sim
+  tonnage sim --listen 127.0.0.1:8000 --profile 72b-4x64gb
+  curl http://127.0.0.1:8000/v1/models";
+
+/// Declarative, scenario-driven load generator for language-model servers.
+#[derive(Debug, Parser)]
+#[command(version, about, arg_required_else_help = true, disable_help_subcommand = true)]
+pub(super) struct Cli {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Run a scenario and write its results
+    Run(RunArgs),
+    /// Run a scenario against the simulated server in virtual time: an hour in seconds, no sockets
+    Rehearse(RehearseArgs),
+    /// Serve the simulated server for other tools
+    Sim(SimArgs),
+}
+
+/// What `run` and `rehearse` share.
+#[derive(Debug, Args)]
+pub(super) struct ScenarioArgs {
+    /// The scenario file
+    pub(super) file: PathBuf,
+    /// Set a key of the scenario: key.path=value, members of arrays by their name
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(super) overrides: Vec<String>,
+    /// Write results into this folder, which must not exist [default: results/<name>-<UTC time>]
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: Option<PathBuf>,
+    /// Show no progress
+    #[arg(long)]
+    pub(super) quiet: bool,
+    /// Print the summary as one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Treat a sample that is too small as a failure (exit code 4)
+    #[arg(long)]
+    pub(super) strict: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(super) struct RunArgs {
+    #[command(flatten)]
+    pub(super) scenario: ScenarioArgs,
+    /// Measure this server instead of the scenario's, an embedded one too
+    #[arg(long, value_name = "URL")]
+    pub(super) target: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = REHEARSE_EXAMPLES)]
+pub(super) struct RehearseArgs {
+    #[command(flatten)]
+    pub(super) scenario: ScenarioArgs,
+    /// Simulate this server [default: the scenario's `target.sim.profile`, else 7b-24gb]
+    #[arg(long, value_name = "NAME")]
+    pub(super) profile: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = SIM_EXAMPLES)]
+pub(super) struct SimArgs {
+    /// Listen here; port 0 takes a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8000")]
+    pub(super) listen: SocketAddr,
+    /// The server to model
+    #[arg(long, value_name = "NAME", default_value = "7b-24gb")]
+    pub(super) profile: String,
+    /// Accept only requests with this variable's value as bearer key
+    #[arg(long, value_name = "VARIABLE")]
+    pub(super) api_key_env: Option<String>,
+}

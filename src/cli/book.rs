@@ -1,0 +1,172 @@
+//! The results of one run: opened before it, closed after it, and told to the user.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use super::args::ScenarioArgs;
+use super::exit::{Exit, Failure};
+use super::prepare::Prepared;
+use crate::collect::{Collected, Collector, PhaseCourse};
+use crate::report::terminal;
+use crate::results::manifest::{ClockKind, FORMAT, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry};
+use crate::results::{Manifest, Place, ResultsError, Writer};
+use crate::scenario::Endpoint;
+use crate::stats::Verdict;
+
+/// What a run knows of itself before its first request.
+pub(super) struct Facts<'a> {
+    pub(super) prepared: &'a Prepared,
+    pub(super) model: String,
+    pub(super) clock: ClockKind,
+    pub(super) stamps: &'static str,
+    /// A simulated server answered.
+    pub(super) simulated: bool,
+}
+
+/// How a run came to its end.
+pub(super) struct End {
+    pub(super) state: State,
+    pub(super) origin_monotonic_ns: Option<u64>,
+    /// A failure of ours that stopped it.
+    pub(super) failure: Option<String>,
+}
+
+impl Facts<'_> {
+    /// Makes the results folder, its manifest saying that the run is on.
+    pub(super) fn open(&self, args: &ScenarioArgs) -> Result<Writer, Failure> {
+        let place = match &args.out {
+            Some(out) => Place::Exact(out.clone()),
+            None => {
+                let name = &self.prepared.scenario.name;
+                let at = self.prepared.started.strftime("%Y%m%dT%H%M%SZ");
+                Place::Fresh(PathBuf::from(format!("results/{name}-{at}")))
+            }
+        };
+        let scenario = crate::scenario::resolved(&self.prepared.scenario);
+        Writer::create(&place, &self.manifest(), &scenario).map_err(|error| {
+            let exit = match error {
+                ResultsError::Exists { .. } => Exit::Usage,
+                _ => Exit::Unexpected,
+            };
+            Failure::new(exit, format!("error: {error}"))
+        })
+    }
+
+    /// Writes what the run came to, prints it, and says how to end.
+    pub(super) fn close(&self, collected: Collected, end: &End, args: &ScenarioArgs) -> Result<Exit, Failure> {
+        let Collected { courses, fold, seconds, findings, mut writer, .. } = collected;
+        let verdict = Verdict::of(&findings);
+        let mut manifest = self.manifest();
+        manifest.state = end.state;
+        manifest.origin_monotonic_ns = end.origin_monotonic_ns;
+        manifest.verdict = Some(VerdictEntry::new(&findings, self.simulated));
+        for (index, (entry, course)) in manifest.phases.iter_mut().zip(&courses).enumerate() {
+            if let Some(course) = course {
+                fill(entry, course);
+                entry.requests = fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
+            }
+        }
+        let summary = fold.summary();
+        let write = |writer: &mut Writer| {
+            writer.gaps(&fold.gaps())?;
+            writer.summary(&summary)?;
+            writer.timeline(&seconds.rows())?;
+            writer.finish(&manifest)
+        };
+        let written = write(&mut writer);
+        let report = terminal::Report { manifest: &manifest, summary: &summary, findings: &findings };
+        let mut out = std::io::stdout();
+        let text = if args.json { report.json(writer.folder()) } else { report.text() };
+        // A closed pipe is the reader's choice, and the files stand.
+        let _ = writeln!(out, "{text}");
+        if !args.json {
+            let _ = writeln!(out, "{}", writer.folder().display());
+        }
+        if let Err(error) = written {
+            return Err(Failure::new(Exit::Unexpected, format!("error: {error}")));
+        }
+        if let Some(failure) = &end.failure {
+            return Err(Failure::new(Exit::Unexpected, format!("error: the run was stopped: {failure}")));
+        }
+        Ok(match verdict {
+            Verdict::Valid => Exit::Done,
+            Verdict::Insufficient if !args.strict => Exit::Done,
+            Verdict::Insufficient | Verdict::Invalid => Exit::Invalid,
+        })
+    }
+
+    /// A collector whose rows go to `writer`.
+    pub(super) fn collector(&self, writer: Writer) -> Collector {
+        Collector::new(&self.prepared.scenario, writer)
+    }
+
+    fn manifest(&self) -> Manifest {
+        let scenario = &self.prepared.scenario;
+        let timeouts = &scenario.target.timeouts;
+        let phases = scenario.phases.iter().map(|phase| PhaseEntry {
+            point: None,
+            repeat: None,
+            name: phase.name.clone(),
+            measured: phase.measure,
+            start_s: None,
+            window_start_s: None,
+            window_end_s: None,
+            end_s: None,
+            drained_s: None,
+            ended_by: None,
+            requests: BTreeMap::new(),
+            not_planned: 0,
+        });
+        Manifest {
+            format: FORMAT,
+            tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            run_id: self.prepared.run_id.clone(),
+            name: scenario.name.clone(),
+            started: self.prepared.started.to_string(),
+            state: State::Running,
+            seed: self.prepared.seed.0,
+            salt: Some(format!("{:016x}", self.prepared.salt.0)),
+            target: match &scenario.target.endpoint {
+                Endpoint::Url(url) => url.to_string(),
+                Endpoint::Sim { profile } => format!("sim {profile}"),
+            },
+            model: Some(self.model.clone()),
+            clock: self.clock,
+            stamps: Some(self.stamps.to_owned()),
+            origin_monotonic_ns: None,
+            timeouts: Timeouts {
+                connect_s: Some(timeouts.connect.as_secs_f64()),
+                first_token_s: Some(timeouts.first_token.as_secs_f64()),
+                idle_s: Some(timeouts.idle.as_secs_f64()),
+                total_s: timeouts.total.map(|total| total.as_secs_f64()),
+            },
+            phases: phases.collect(),
+            skipped_rows: self.skipped_rows(),
+            about: BTreeMap::new(),
+            verdict: None,
+        }
+    }
+
+    fn skipped_rows(&self) -> Vec<SkippedRows> {
+        let workloads = self.prepared.scenario.workloads.iter().zip(&self.prepared.datasets);
+        let with_data = workloads.filter_map(|(workload, dataset)| Some((workload, dataset.as_ref()?)));
+        let skipped = with_data.flat_map(|(workload, dataset)| {
+            dataset.skipped().iter().map(|skipped| SkippedRows {
+                workload: workload.name.clone(),
+                reason: skipped.reason.describe(dataset.format()),
+                rows: skipped.count,
+            })
+        });
+        skipped.collect()
+    }
+}
+
+fn fill(entry: &mut PhaseEntry, course: &PhaseCourse) {
+    entry.start_s = Some(course.start.as_s());
+    entry.window_start_s = Some(course.window_start.as_s());
+    entry.window_end_s = course.window_end.map(|end| end.as_s());
+    entry.end_s = course.ended.map(|(at, _)| at.as_s());
+    entry.ended_by = course.ended.map(|(_, by)| by.name().to_owned());
+    entry.drained_s = course.drained.map(|at| at.as_s());
+}

@@ -1,0 +1,177 @@
+//! The collector on its own thread, fed by a queue that the sender never waits for.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::live::Live;
+use crate::clock::Monotonic;
+use crate::collect::Collector;
+use crate::record::Event;
+use crate::results::ResultsError;
+use crate::run::Sink;
+use crate::run::stop::{Stop, StopSwitch};
+use crate::units::Nanos;
+
+/// With this much queued, files cannot keep up and the run stops with what it has.
+const QUEUE_LIMIT_BYTES: usize = 256 << 20;
+/// The queue is looked at this often. Looking, rather than being woken, spares the sender a system call an event.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// A collector at work.
+pub(super) struct Collecting {
+    thread: JoinHandle<Gathered>,
+    sender: Sender<Event>,
+    queued_bytes: Arc<AtomicUsize>,
+}
+
+/// What the thread hands back.
+pub(super) struct Gathered {
+    pub(super) collector: Collector,
+    /// The first row that could not be written.
+    pub(super) failure: Option<ResultsError>,
+}
+
+/// Starts a collector. It shows progress on `live` and asks for a stop when files fail. `measures_cpu` is false
+/// where a server shares the process, so that its work would be taken for the client's.
+pub(super) fn start(
+    collector: Collector,
+    clock: Monotonic,
+    live: Option<Live>,
+    stop: UnboundedSender<Stop>,
+    measures_cpu: bool,
+) -> std::io::Result<Collecting> {
+    let (sender, events) = channel();
+    let queued_bytes = Arc::new(AtomicUsize::new(0));
+    let desk = Desk {
+        collector,
+        queued_bytes: Arc::clone(&queued_bytes),
+        clock,
+        live,
+        stop,
+        failure: None,
+        origin: None,
+        cpu: measures_cpu.then(Cpu::default),
+        seconds: 0,
+    };
+    let thread = thread::Builder::new().name("collect".into()).spawn(move || desk.work(&events))?;
+    Ok(Collecting { thread, sender, queued_bytes })
+}
+
+impl Collecting {
+    /// Where the run's events go. `stop` is asked when the queue outgrows its limit.
+    pub(super) fn sink(&self, stop: Rc<StopSwitch>) -> Sink {
+        let (sender, queued_bytes) = (self.sender.clone(), Arc::clone(&self.queued_bytes));
+        Rc::new(move |event: Event| {
+            let size = event.size_bytes();
+            if queued_bytes.fetch_add(size, Ordering::Relaxed) + size > QUEUE_LIMIT_BYTES {
+                stop.ask(Stop::Failed("results could not be written as fast as they came".into()));
+            }
+            // The thread ends only after the event that ends the run.
+            let _ = sender.send(event);
+        })
+    }
+
+    /// Waits for everything queued to be taken in.
+    pub(super) fn join(self) -> thread::Result<Gathered> {
+        drop(self.sender);
+        self.thread.join()
+    }
+}
+
+struct Desk {
+    collector: Collector,
+    queued_bytes: Arc<AtomicUsize>,
+    clock: Monotonic,
+    live: Option<Live>,
+    stop: UnboundedSender<Stop>,
+    failure: Option<ResultsError>,
+    origin: Option<Nanos>,
+    cpu: Option<Cpu>,
+    /// Whole seconds since the origin that have been seen to.
+    seconds: u64,
+}
+
+impl Desk {
+    fn work(mut self, events: &Receiver<Event>) -> Gathered {
+        loop {
+            while let Ok(event) = events.try_recv() {
+                if self.take(event) {
+                    let flushed = self.collector.flush();
+                    self.note(flushed);
+                    if let Some(live) = &mut self.live {
+                        live.clear();
+                    }
+                    return Gathered { collector: self.collector, failure: self.failure };
+                }
+            }
+            self.tick();
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Takes in one event; true for the last one.
+    fn take(&mut self, event: Event) -> bool {
+        self.queued_bytes.fetch_sub(event.size_bytes(), Ordering::Relaxed);
+        match event {
+            Event::RunStarted { origin } => self.origin = Some(origin),
+            Event::RunEnded { .. } => return true,
+            _ => {}
+        }
+        let taken = self.collector.take(event);
+        self.note(taken);
+        false
+    }
+
+    fn tick(&mut self) {
+        let Some(origin) = self.origin else { return };
+        let elapsed = self.clock.now().since(origin);
+        if elapsed.as_secs() <= self.seconds && self.seconds > 0 {
+            return;
+        }
+        if let Some(cpu) = &mut self.cpu
+            && let Some(used) = cpu.since_last()
+            && elapsed.as_secs() > self.seconds
+        {
+            self.collector.take_cpu(self.seconds, used);
+        }
+        self.seconds = elapsed.as_secs();
+        let flushed = self.collector.flush();
+        self.note(flushed);
+        if let Some(live) = &mut self.live {
+            live.show(&self.collector.progress(), elapsed);
+        }
+    }
+
+    fn note(&mut self, result: Result<(), ResultsError>) {
+        let Err(error) = result else { return };
+        if self.failure.is_none() {
+            // The run may be over already.
+            let _ = self.stop.send(Stop::Failed(error.to_string()));
+            self.failure = Some(error);
+        }
+    }
+}
+
+/// CPU time of this process.
+#[derive(Default)]
+struct Cpu {
+    last_us: Option<i64>,
+}
+
+impl Cpu {
+    /// CPU seconds since the last call; `None` at the first.
+    fn since_last(&mut self) -> Option<f64> {
+        let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+        let now_us = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+        let last_us = self.last_us.replace(now_us)?;
+        Some((now_us - last_us) as f64 / 1e6)
+    }
+}

@@ -1,0 +1,59 @@
+//! How the program ends.
+
+use std::process::ExitCode;
+
+/// Every way to end, by its exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// Done.
+    Done,
+    /// Something no rule foresees; the message says what.
+    Unexpected,
+    /// Bad usage or a bad scenario.
+    Usage,
+    /// The target is unreachable or not ready.
+    Unreachable,
+    /// The run is over, but its numbers are not valid.
+    Invalid,
+    /// SIGINT; partial results are kept.
+    Interrupted,
+    /// SIGTERM; partial results are kept.
+    Terminated,
+}
+
+impl Exit {
+    /// The number the shell sees.
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Unexpected => 1,
+            Exit::Usage => 2,
+            Exit::Unreachable => 3,
+            Exit::Invalid => 4,
+            Exit::Interrupted => 130,
+            Exit::Terminated => 143,
+        }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> ExitCode {
+        ExitCode::from(exit.code())
+    }
+}
+
+/// An end before any result, with what to tell the user.
+#[derive(Debug)]
+pub(super) struct Failure {
+    /// How to end.
+    pub(super) exit: Exit,
+    /// What to say, complete.
+    pub(super) message: String,
+}
+
+impl Failure {
+    /// An end as `exit`, saying `message`.
+    pub(super) fn new(exit: Exit, message: impl Into<String>) -> Failure {
+        Failure { exit, message: message.into() }
+    }
+}

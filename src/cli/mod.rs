@@ -1,0 +1,36 @@
+//! The command line: the only place that prints, exits and reads the environment.
+
+mod args;
+mod book;
+mod collecting;
+mod environment;
+mod exit;
+mod live;
+mod prepare;
+mod rehearse;
+mod run;
+mod signals;
+mod sim;
+mod target;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use args::{Cli, Command};
+
+/// Runs the program: parses the command line, carries the command out, says how it ended.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let ended = match &cli.command {
+        Command::Run(args) => run::run(args),
+        Command::Rehearse(args) => rehearse::run(args),
+        Command::Sim(args) => sim::run(args),
+    };
+    let exit = ended.unwrap_or_else(|failure| {
+        let _ = writeln!(std::io::stderr(), "{}", failure.message.trim_end());
+        failure.exit
+    });
+    exit.into()
+}

@@ -1,0 +1,183 @@
+//! All that happens before the clock: scenario, data sets, key, seed.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+use std::sync::Arc;
+
+use super::args::ScenarioArgs;
+use super::environment;
+use super::exit::{Exit, Failure};
+use crate::dataset::{Dataset, RowOrder, WhenExhausted};
+use crate::diagnostic::{Diagnostic, Diagnostics, Style};
+use crate::plan::Plan;
+use crate::plan::compose::Salt;
+use crate::plan::composer::{Composer, Form, Prompts};
+use crate::protocol::BodyOptions;
+use crate::scenario::{Overrides, PromptSource, Requests, Scenario};
+use crate::seed::Seed;
+
+/// A scenario that can be run.
+pub(super) struct Prepared {
+    pub(super) scenario: Arc<Scenario>,
+    pub(super) seed: Seed,
+    pub(super) salt: Salt,
+    pub(super) run_id: String,
+    /// The data set of each workload that has one.
+    pub(super) datasets: Vec<Option<Arc<Dataset>>>,
+    /// The bearer key.
+    pub(super) key: Option<String>,
+    pub(super) started: jiff::Timestamp,
+}
+
+/// What a scenario is prepared for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A server that wants its key, and whose cache must not know the prompts: their salt is drawn.
+    Measure,
+    /// A simulator that asks for no key, and figures that repeat: the salt follows from the seed.
+    Rehearse,
+}
+
+/// Reads and checks everything; says all that is wrong before any traffic.
+pub(super) fn prepare(args: &ScenarioArgs, target: Option<String>, purpose: Purpose) -> Result<Prepared, Failure> {
+    let overrides = Overrides { set: args.overrides.clone(), target };
+    let loaded = crate::scenario::load(&args.file, &overrides).map_err(|problems| refused(&problems))?;
+    let mut scenario = loaded.scenario;
+    let mut notes = loaded.warnings;
+    let datasets = scan_datasets(&scenario, &mut notes)?;
+    bound_requests(&mut scenario, &datasets, &mut notes);
+    if notes.has_errors() {
+        return Err(refused(&notes));
+    }
+    show(&notes);
+    let variable = scenario.target.api_key_env.as_deref().filter(|_| purpose == Purpose::Measure);
+    let key = variable.map(environment::required).transpose()?;
+    let seed = match scenario.seed {
+        Some(seed) => seed,
+        // Thirty-two bits: short enough to be typed again.
+        None => environment::random()? >> 32,
+    };
+    scenario.seed = Some(seed);
+    let salt = match purpose {
+        Purpose::Measure => environment::random()?,
+        Purpose::Rehearse => seed,
+    };
+    Ok(Prepared {
+        scenario: Arc::new(scenario),
+        seed: Seed(seed),
+        salt: Salt(salt),
+        run_id: format!("{:012x}", environment::random()? >> 16),
+        datasets,
+        key,
+        started: environment::utc_now(),
+    })
+}
+
+impl Prepared {
+    /// Composes this scenario's requests for `model`.
+    pub(super) fn composer(&self, model: &str) -> Composer {
+        let rows = self.scenario.workloads.iter().zip(&self.datasets).map(|(workload, dataset)| {
+            let (PromptSource::Dataset(source), Some(dataset)) = (&workload.prompt, dataset) else { return None };
+            let (shuffle, when) = (source.shuffle, source.when_exhausted);
+            Some(RowOrder::new(dataset.rows(), shuffle, when, self.seed, &workload.name))
+        });
+        let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows.collect());
+        let forms = self.scenario.workloads.iter().zip(&self.datasets).map(|(workload, dataset)| Form {
+            workload: workload.name.clone(),
+            prompts: match (&workload.prompt, dataset) {
+                (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
+                (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
+                (PromptSource::Dataset(_), None) => unreachable!("every data set was scanned above"),
+            },
+            options: BodyOptions {
+                model: model.to_owned(),
+                stream: workload.request.stream,
+                temperature: Some(workload.request.temperature),
+                extra: workload.request.extra.clone(),
+            },
+        });
+        Composer::new(plan, self.scenario.target.api, forms.collect(), self.salt, self.run_id.clone())
+    }
+}
+
+fn scan_datasets(scenario: &Scenario, notes: &mut Diagnostics) -> Result<Vec<Option<Arc<Dataset>>>, Failure> {
+    let mut datasets: Vec<Option<Arc<Dataset>>> = Vec::new();
+    for workload in &scenario.workloads {
+        let PromptSource::Dataset(source) = &workload.prompt else {
+            datasets.push(None);
+            continue;
+        };
+        match Dataset::scan(source) {
+            Ok(dataset) => {
+                dataset.warnings().into_iter().for_each(|warning| notes.push(warning));
+                datasets.push(Some(Arc::new(dataset)));
+            }
+            Err(error) => {
+                notes.push(error.diagnostic());
+                datasets.push(None);
+            }
+        }
+    }
+    if notes.has_errors() { Err(refused(notes)) } else { Ok(datasets) }
+}
+
+/// Turns `"all"` into the number of rows, and refuses a count that a data set under `when_exhausted = "error"`
+/// cannot serve.
+fn bound_requests(scenario: &mut Scenario, datasets: &[Option<Arc<Dataset>>], notes: &mut Diagnostics) {
+    let rows: u64 = datasets.iter().flatten().map(|dataset| u64::from(dataset.rows())).sum();
+    for phase in &mut scenario.phases {
+        if phase.requests == Some(Requests::All) {
+            phase.requests = Some(Requests::Count(rows));
+        }
+    }
+    let wanted = scenario.phases.iter().map(|phase| match phase.requests {
+        Some(Requests::Count(count)) => count,
+        _ => 0,
+    });
+    let wanted: u64 = wanted.sum();
+    for (workload, dataset) in scenario.workloads.iter().zip(datasets) {
+        let (PromptSource::Dataset(source), Some(dataset)) = (&workload.prompt, dataset) else { continue };
+        let rows = u64::from(dataset.rows());
+        if wanted <= rows || scenario.workloads.len() > 1 {
+            continue;
+        }
+        let message = format!(
+            "workload `{}` has {rows} rows and the phases ask for {wanted} requests",
+            workload.name
+        );
+        match source.when_exhausted {
+            WhenExhausted::Error => notes.push(
+                Diagnostic::error(message)
+                    .help("ask for fewer, or set prompt.dataset.when_exhausted to \"repeat\" or \"stop\""),
+            ),
+            WhenExhausted::Stop => notes.push(
+                Diagnostic::warning(format!("{message}: the run ends with the last row"))
+                    .help("set prompt.dataset.when_exhausted = \"repeat\" to go round again"),
+            ),
+            WhenExhausted::Repeat => notes.push(
+                Diagnostic::warning(format!("{message}: rows repeat"))
+                    .help("a server with a prefix cache answers repeated prompts faster"),
+            ),
+        }
+    }
+}
+
+fn refused(problems: &Diagnostics) -> Failure {
+    let mut message = problems.render(style());
+    let count = problems.iter().count();
+    if count > 1 {
+        let _ = write!(message, "\n{count} problems; nothing was sent");
+    }
+    Failure::new(Exit::Usage, message)
+}
+
+fn show(notes: &Diagnostics) {
+    if !notes.is_empty() {
+        let _ = writeln!(std::io::stderr(), "{}", notes.render(style()));
+    }
+}
+
+/// Colours where a person looks.
+pub(super) fn style() -> Style {
+    if std::io::stderr().is_terminal() { Style::Coloured } else { Style::Plain }
+}

@@ -1,0 +1,113 @@
+//! `tonnage rehearse`: the same run against the simulator, in one thread and virtual time.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, channel};
+
+use super::args::RehearseArgs;
+use super::book::Facts;
+use super::collecting::Gathered;
+use super::exit::{Exit, Failure};
+use super::prepare::{Prepared, Purpose, prepare};
+use super::run::conclude;
+use super::signals::{self, Signal};
+use super::{sim, target};
+use crate::client::Connector;
+use crate::clock::Clock;
+use crate::results::manifest::ClockKind;
+use crate::run::ahead::Source;
+use crate::run::stop::{Stop, StopSwitch};
+use crate::run::{Run, Sink};
+use crate::scenario::{Endpoint, TargetUrl};
+use crate::sim::{Options, Profile, Server};
+
+/// The server rehearsed against where the scenario names none.
+const DEFAULT_PROFILE: &str = "7b-24gb";
+/// Room in each in-memory pipe.
+const PIPE_BYTES: usize = 64 << 10;
+
+pub(super) fn run(args: &RehearseArgs) -> Result<Exit, Failure> {
+    let prepared = prepare(&args.scenario, None, Purpose::Rehearse)?;
+    let profile = match (&args.profile, &prepared.scenario.target.endpoint) {
+        (Some(name), _) => sim::profile(name)?,
+        (None, Endpoint::Sim { profile }) => sim::profile(profile)?,
+        (None, Endpoint::Url(_)) => sim::profile(DEFAULT_PROFILE)?,
+    };
+    let (sender, signals) = channel();
+    signals::listen(move |signal| sender.send(signal).is_ok())?;
+    let rehearsed = Clock::run_virtual(|clock| rehearse(args, &prepared, profile, clock, signals));
+    rehearsed.map_err(|error| Failure::new(Exit::Unexpected, format!("error: the runtime cannot start: {error}")))?
+}
+
+async fn rehearse(
+    args: &RehearseArgs,
+    prepared: &Prepared,
+    profile: Profile,
+    clock: Clock,
+    signals: Receiver<Signal>,
+) -> Result<Exit, Failure> {
+    let scenario = &prepared.scenario;
+    let url = match &scenario.target.endpoint {
+        Endpoint::Url(url) => url.clone(),
+        Endpoint::Sim { .. } => in_memory_url()?,
+    };
+    let options = Options { model: scenario.target.model.clone(), ..Options::default() };
+    let server = Server::new(clock.clone(), profile, options);
+    let connector = Connector::memory(move || {
+        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+        tokio::task::spawn_local(server.serve(theirs));
+        ours
+    });
+    let client = Rc::new(target::client(&clock, connector, &url, prepared)?);
+    let model = target::find_model(&client, &url, scenario.target.model.as_deref()).await?;
+    let mut source = Source::inline(prepared.composer(&model));
+    let stamps = client.stamp_source().name();
+    let facts = Facts { prepared, model, clock: ClockKind::Virtual, stamps, simulated: true };
+    let desk = Rc::new(RefCell::new(Gathered {
+        collector: facts.collector(facts.open(&args.scenario)?),
+        failure: None,
+    }));
+    let stop = Rc::new(StopSwitch::default());
+    let caught = Rc::new(Cell::new(None));
+    let run = Run {
+        clock: clock.clone(),
+        client,
+        sink: sink(&desk, &stop, &caught, signals),
+        phases: scenario.phases.clone(),
+        max_in_flight: target::MAX_IN_FLIGHT,
+        stop,
+    };
+    let (ending, _) = run.run(&mut source).await;
+    drop(run);
+    let gathered = Rc::into_inner(desk).map(RefCell::into_inner);
+    let gathered =
+        gathered.ok_or_else(|| Failure::new(Exit::Unexpected, "error: the rehearsal did not come to rest"))?;
+    conclude(&facts, gathered, &ending, None, caught.get(), &args.scenario)
+}
+
+/// Takes each event in at once: under the virtual clock nothing may run beside the one thread.
+fn sink(
+    desk: &Rc<RefCell<Gathered>>,
+    stop: &Rc<StopSwitch>,
+    caught: &Rc<Cell<Option<Signal>>>,
+    signals: Receiver<Signal>,
+) -> Sink {
+    let (desk, stop, caught) = (Rc::clone(desk), Rc::clone(stop), Rc::clone(caught));
+    Rc::new(move |event| {
+        if let Ok(signal) = signals.try_recv() {
+            // Virtual time passes in no time: there is nothing to drain for.
+            caught.set(Some(signal));
+            stop.ask(Stop::Now);
+        }
+        let mut desk = desk.borrow_mut();
+        if let Err(error) = desk.collector.take(event) {
+            stop.ask(Stop::Failed(error.to_string()));
+            desk.failure.get_or_insert(error);
+        }
+    })
+}
+
+fn in_memory_url() -> Result<TargetUrl, Failure> {
+    TargetUrl::parse("http://simulated")
+        .map_err(|error| Failure::new(Exit::Unexpected, format!("error: {}", error.problem)))
+}

@@ -1,0 +1,164 @@
+//! `tonnage run`: the real path.
+
+use std::io::Write as _;
+use std::rc::Rc;
+
+use tokio::sync::mpsc::unbounded_channel;
+
+use super::args::{RunArgs, ScenarioArgs};
+use super::book::{End, Facts};
+use super::collecting::{self, Gathered};
+use super::exit::{Exit, Failure};
+use super::live::Live;
+use super::prepare::{Prepared, Purpose, prepare};
+use super::signals::{self, Signal};
+use super::{environment, sim, target};
+use crate::client::Connector;
+use crate::clock::Clock;
+use crate::results::manifest::{ClockKind, State};
+use crate::run::ahead::Source;
+use crate::run::stop::{Stop, StopSwitch};
+use crate::run::{Ending, Run};
+use crate::scenario::{Endpoint, Load, TargetUrl};
+use crate::sim::{Embedded, Options};
+
+pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    let prepared = prepare(&args.scenario, args.target.clone(), Purpose::Measure)?;
+    let (url, embedded) = match &prepared.scenario.target.endpoint {
+        Endpoint::Url(url) => (url.clone(), None),
+        Endpoint::Sim { profile } => {
+            let server = embed(profile, prepared.key.clone())?;
+            (loopback(&server)?, Some(server))
+        }
+    };
+    let max_in_flight = target::descriptors(&prepared.scenario, embedded.is_some())?;
+    let measuring = Measuring { args: &args.scenario, prepared: &prepared, url, max_in_flight, simulated: embedded.is_some() };
+    let ended = Clock::run_real(|clock| measuring.measure(clock));
+    drop(embedded);
+    ended.map_err(|error| unexpected(format!("the runtime cannot start: {error}")))?
+}
+
+fn embed(profile: &str, api_key: Option<String>) -> Result<Embedded, Failure> {
+    let options = Options { api_key, epoch_unix_s: environment::unix_time_s(), ..Options::default() };
+    Embedded::start(sim::profile(profile)?, options)
+        .map_err(|error| unexpected(format!("the embedded server cannot start: {error}")))
+}
+
+fn loopback(server: &Embedded) -> Result<TargetUrl, Failure> {
+    TargetUrl::parse(&format!("http://{}", server.addr())).map_err(|error| unexpected(error.problem.to_owned()))
+}
+
+/// A run about to be made.
+struct Measuring<'a> {
+    args: &'a ScenarioArgs,
+    prepared: &'a Prepared,
+    url: TargetUrl,
+    max_in_flight: usize,
+    simulated: bool,
+}
+
+impl Measuring<'_> {
+    async fn measure(&self, clock: Clock) -> Result<Exit, Failure> {
+        let scenario = &self.prepared.scenario;
+        let connector = Connector::resolve(&self.url).await.map_err(|error| {
+            let help = "check the address of the target, or name another with --target URL";
+            Failure::new(Exit::Unreachable, format!("error: {}\n  help: {help}", error.message))
+        })?;
+        let client = Rc::new(target::client(&clock, connector, &self.url, self.prepared)?);
+        let model = target::find_model(&client, &self.url, scenario.target.model.as_deref()).await?;
+        let source = Source::threaded(self.prepared.composer(&model));
+        let mut source = source.map_err(|error| unexpected(format!("cannot start a thread: {error}")))?;
+        let facts = Facts {
+            prepared: self.prepared,
+            model,
+            clock: ClockKind::Real,
+            stamps: client.stamp_source().name(),
+            simulated: self.simulated,
+        };
+        let writer = facts.open(self.args)?;
+        if !self.args.quiet {
+            self.announce(&facts.model);
+        }
+
+        let (ask, mut asked) = unbounded_channel();
+        let monotonic = clock.monotonic().ok_or_else(|| unexpected("the clock is not the real one".into()))?;
+        let live = (!self.args.quiet).then(|| Live::new(scenario));
+        let collecting =
+            collecting::start(facts.collector(writer), monotonic, live, ask.clone(), !self.simulated);
+        let collecting = collecting.map_err(|error| unexpected(format!("cannot start a thread: {error}")))?;
+        let stop = Rc::new(StopSwitch::default());
+        let caught = Rc::new(std::cell::Cell::new(None::<Signal>));
+        let (signal_sender, mut signal_receiver) = unbounded_channel();
+        signals::listen(move |signal| signal_sender.send(signal).is_ok())?;
+        let ear = tokio::task::spawn_local({
+            let (stop, caught) = (Rc::clone(&stop), Rc::clone(&caught));
+            async move {
+                loop {
+                    tokio::select! {
+                        Some(failed) = asked.recv() => stop.ask(failed),
+                        Some(signal) = signal_receiver.recv() => {
+                            let again = caught.replace(Some(signal)).is_some();
+                            stop.ask(if again { Stop::Now } else { Stop::Drain });
+                        }
+                    }
+                }
+            }
+        });
+        let run = Run {
+            clock: clock.clone(),
+            client,
+            sink: collecting.sink(Rc::clone(&stop)),
+            phases: scenario.phases.clone(),
+            max_in_flight: self.max_in_flight,
+            stop,
+        };
+        let (ending, origin) = run.run(&mut source).await;
+        ear.abort();
+        let gathered = collecting.join().map_err(|_| unexpected("the collecting thread died".into()))?;
+        let origin_monotonic_ns = clock.origin_monotonic_ns().map(|zero| zero + origin.0);
+        conclude(&facts, gathered, &ending, origin_monotonic_ns, caught.get(), self.args)
+    }
+
+    /// Says what is about to happen, with the limits that will hold.
+    fn announce(&self, model: &str) {
+        let scenario = &self.prepared.scenario;
+        let timeouts = &scenario.target.timeouts;
+        let total = timeouts.total.map_or("none".to_owned(), |total| format!("{total:?}"));
+        let mut err = std::io::stderr();
+        let served = if self.simulated { "simulated " } else { "" };
+        let _ = writeln!(
+            err,
+            "{} → {served}{model} at {} (seed {})\ntime-outs: connect {:?}, first token {:?}, idle {:?}, total {total}",
+            scenario.name, self.url, self.prepared.seed.0, timeouts.connect, timeouts.first_token, timeouts.idle,
+        );
+        let unstated = |load: &Load| matches!(load, Load::Open { max_in_flight: None, .. });
+        if scenario.phases.iter().any(|phase| unstated(&phase.load)) {
+            let _ = writeln!(err, "open loops hold at most {} requests in flight", self.max_in_flight);
+        }
+    }
+}
+
+/// Closes the books of a run, however it ended.
+pub(super) fn conclude(
+    facts: &Facts<'_>,
+    gathered: Gathered,
+    ending: &Ending,
+    origin_monotonic_ns: Option<u64>,
+    signal: Option<Signal>,
+    args: &ScenarioArgs,
+) -> Result<Exit, Failure> {
+    let (state, failure) = match (ending, &gathered.failure) {
+        (_, Some(error)) => (State::Stopped, Some(error.to_string())),
+        (Ending::Stopped(Stop::Failed(reason)), _) => (State::Stopped, Some(reason.clone())),
+        (Ending::Stalled(what), _) => (State::Stopped, Some(format!("nothing was left to wait for: {what}"))),
+        (Ending::Stopped(_), _) => (State::Interrupted, None),
+        (Ending::Complete, _) => (State::Complete, None),
+    };
+    let collected = gathered.collector.finish(*ending != Ending::Complete, facts.simulated);
+    let exit = facts.close(collected, &End { state, origin_monotonic_ns, failure }, args)?;
+    Ok(signal.map_or(exit, Signal::exit))
+}
+
+fn unexpected(message: String) -> Failure {
+    Failure::new(Exit::Unexpected, format!("error: {message}"))
+}

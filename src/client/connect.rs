@@ -1,0 +1,177 @@
+//! Ways to a server: TCP, TLS over TCP, or a pair of in-memory pipes. The byte stream is the one seam for I/O:
+//! all above it runs alike over each.
+
+use std::cell::Cell;
+use std::io::{self, IoSlice};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+
+use super::tls::Tls;
+use crate::record::Outcome;
+use crate::scenario::{Scheme, TargetUrl};
+
+/// Opens byte streams to one server.
+pub struct Connector(Way);
+
+enum Way {
+    Network {
+        addresses: Vec<SocketAddr>,
+        /// Connections are spread over the addresses in turn.
+        turn: Cell<usize>,
+        tls: Option<Tls>,
+    },
+    Memory(Box<dyn Fn() -> DuplexStream>),
+}
+
+/// Why a connection could not be had.
+#[derive(Debug)]
+pub struct ConnectError {
+    /// `connect_error`, `tls_error` or `client_error`.
+    pub outcome: Outcome,
+    /// What was tried and what came of it.
+    pub message: String,
+}
+
+impl Connector {
+    /// A way to `url`; its name is resolved here, once.
+    ///
+    /// # Errors
+    /// When the name has no address, or cannot be verified by TLS.
+    pub async fn resolve(url: &TargetUrl) -> Result<Connector, ConnectError> {
+        let unresolved = |why: String| ConnectError {
+            outcome: Outcome::ConnectError,
+            message: format!("cannot resolve `{}`: {why}", url.host),
+        };
+        let found = tokio::net::lookup_host((url.host.as_str(), url.port)).await;
+        let addresses: Vec<SocketAddr> = found.map_err(|error| unresolved(error.to_string()))?.collect();
+        if addresses.is_empty() {
+            return Err(unresolved("the name has no address".into()));
+        }
+        let tls = match url.scheme {
+            Scheme::Http => None,
+            Scheme::Https => Some(Tls::new(&url.host).map_err(|error| unresolved(error.to_string()))?),
+        };
+        Ok(Connector(Way::Network { addresses, turn: Cell::new(0), tls }))
+    }
+
+    /// A way to a server in this process: `open` hands one end of a new pipe to it and returns the other.
+    pub fn memory(open: impl Fn() -> DuplexStream + 'static) -> Connector {
+        Connector(Way::Memory(Box::new(open)))
+    }
+
+    /// Opens a stream.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, TLS fails, or this machine has no port or descriptor left.
+    pub(super) async fn connect(&self) -> Result<ByteStream, ConnectError> {
+        let (addresses, turn, tls) = match &self.0 {
+            Way::Network { addresses, turn, tls } => (addresses, turn, tls),
+            Way::Memory(open) => return Ok(ByteStream::Memory(open())),
+        };
+        let address = addresses[turn.get() % addresses.len()];
+        turn.set(turn.get().wrapping_add(1));
+        let stream = TcpStream::connect(address).await.map_err(|error| refused(address, &error))?;
+        // Without it, a request in two segments may wait 40 ms for the peer's delayed acknowledgement.
+        stream.set_nodelay(true).map_err(|error| refused(address, &error))?;
+        match tls {
+            None => Ok(ByteStream::Tcp(stream)),
+            Some(tls) => match tls.handshake(stream).await {
+                Ok(stream) => Ok(ByteStream::Tls(Box::new(stream))),
+                Err(error) => Err(ConnectError {
+                    outcome: Outcome::TlsError,
+                    message: format!("TLS with {address} failed: {error}"),
+                }),
+            },
+        }
+    }
+}
+
+fn refused(address: SocketAddr, error: &io::Error) -> ConnectError {
+    use nix::errno::Errno;
+    let (outcome, message) = match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EADDRNOTAVAIL) => (
+            Outcome::ClientError,
+            "local ports exhausted: reuse connections, lower the rate, or widen net.ipv4.ip_local_port_range"
+                .into(),
+        ),
+        Some(Errno::EMFILE | Errno::ENFILE) => (
+            Outcome::ClientError,
+            "file descriptors exhausted: raise `ulimit -n`, or lower max_in_flight or users".into(),
+        ),
+        Some(Errno::ECONNREFUSED) => (Outcome::ConnectError, format!("connection refused by {address}")),
+        _ => (Outcome::ConnectError, format!("cannot connect to {address}: {error}")),
+    };
+    ConnectError { outcome, message }
+}
+
+/// An open byte stream to a server.
+pub(super) enum ByteStream {
+    Tcp(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+    Memory(DuplexStream),
+}
+
+/// Runs one expression on whichever stream it is.
+macro_rules! on_stream {
+    ($self:ident, $stream:ident => $call:expr) => {
+        match $self.get_mut() {
+            ByteStream::Tcp(inner) => {
+                let $stream = Pin::new(inner);
+                $call
+            }
+            ByteStream::Tls(inner) => {
+                let $stream = Pin::new(&mut **inner);
+                $call
+            }
+            ByteStream::Memory(inner) => {
+                let $stream = Pin::new(inner);
+                $call
+            }
+        }
+    };
+}
+
+impl AsyncRead for ByteStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        on_stream!(self, stream => stream.poll_read(context, buffer))
+    }
+}
+
+impl AsyncWrite for ByteStream {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        on_stream!(self, stream => stream.poll_write(context, bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        on_stream!(self, stream => stream.poll_write_vectored(context, slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match self {
+            ByteStream::Tcp(stream) => stream.is_write_vectored(),
+            ByteStream::Tls(stream) => stream.is_write_vectored(),
+            ByteStream::Memory(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_stream!(self, stream => stream.poll_flush(context))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        on_stream!(self, stream => stream.poll_shutdown(context))
+    }
+}

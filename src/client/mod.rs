@@ -1,0 +1,132 @@
+//! The client: one request in, one timeline out.
+//!
+//! It owns its connections (`link`, `pool`) rather than using a general HTTP client, because a general one
+//! retries in silence, hides which connection served, and stamps when its own tasks get round to it.
+
+pub mod connect;
+pub mod exchange;
+mod link;
+mod pool;
+pub mod preflight;
+mod response;
+mod stamp;
+mod tls;
+mod watch;
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Method, Request, Uri};
+
+use crate::clock::Clock;
+use crate::protocol::Api;
+use crate::record::StampSource;
+use crate::scenario::Timeouts;
+
+pub use connect::{ConnectError, Connector};
+
+/// What every request to one target has in common.
+pub struct Settings {
+    /// Value of `host`.
+    pub authority: String,
+    /// Path of the API on the target, base path included.
+    pub path: String,
+    /// Path of its model list.
+    pub models_path: String,
+    /// The API spoken.
+    pub api: Api,
+    /// The scenario's headers, the key among them, each marked as sensitive.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Time-outs of an exchange.
+    pub timeouts: Timeouts,
+}
+
+/// Sends requests to one target over connections of its own.
+pub struct Client {
+    clock: Clock,
+    connector: Connector,
+    timeouts: Timeouts,
+    api: Api,
+    uri: Uri,
+    models_uri: Uri,
+    headers: HeaderMap,
+    /// Values that must not show in any text.
+    secrets: Vec<String>,
+    stamp: StampSource,
+    pool: Rc<pool::Pool>,
+}
+
+/// A setting that cannot stand in a request.
+#[derive(Debug)]
+pub struct SettingsError(pub String);
+
+impl Client {
+    /// A client for the target behind `connector`.
+    ///
+    /// # Errors
+    /// When a path or authority cannot stand in an HTTP request.
+    pub fn new(clock: Clock, connector: Connector, settings: Settings) -> Result<Client, SettingsError> {
+        let parse = |path: &str| {
+            path.parse::<Uri>().map_err(|error| SettingsError(format!("path `{path}`: {error}")))
+        };
+        let mut headers = HeaderMap::new();
+        let host = HeaderValue::from_str(&settings.authority)
+            .map_err(|_| SettingsError(format!("host `{}` cannot stand in a request", settings.authority)))?;
+        headers.insert(header::HOST, host);
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(
+            header::USER_AGENT,
+            HeaderValue::from_static(concat!("tonnage/", env!("CARGO_PKG_VERSION"))),
+        );
+        let secrets = settings.headers.iter().flat_map(|(_, value)| secrets_of(value)).collect();
+        for (name, value) in settings.headers {
+            headers.insert(name, value);
+        }
+        let stamp = if clock.is_virtual() { StampSource::Virtual } else { StampSource::Read };
+        Ok(Client {
+            clock,
+            connector,
+            timeouts: settings.timeouts,
+            api: settings.api,
+            uri: parse(&settings.path)?,
+            models_uri: parse(&settings.models_path)?,
+            headers,
+            secrets,
+            stamp,
+            pool: Rc::default(),
+        })
+    }
+
+    /// Where the times of its timelines come from.
+    pub fn stamp_source(&self) -> StampSource {
+        self.stamp
+    }
+
+    /// Takes every header value of the scenario out of `text`: servers echo what they refuse.
+    fn redact(&self, text: &mut String) {
+        for secret in &self.secrets {
+            if text.contains(secret.as_str()) {
+                *text = text.replace(secret.as_str(), "[redacted]");
+            }
+        }
+    }
+
+    fn request(&self, method: Method, uri: &Uri, body: Bytes) -> Request<http_body_util::Full<Bytes>> {
+        let mut request = Request::new(http_body_util::Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = uri.clone();
+        *request.headers_mut() = self.headers.clone();
+        request
+    }
+}
+
+/// A header value, and the credential within it where it names its scheme first. Values of a few characters
+/// are no secrets, and to take them out would garble the text.
+fn secrets_of(value: &HeaderValue) -> Vec<String> {
+    const SHORTEST: usize = 6;
+    let Ok(value) = value.to_str() else { return Vec::new() };
+    let credential = value.split_once(' ').map(|(_, credential)| credential.trim());
+    let parts = [Some(value), credential].into_iter().flatten();
+    parts.filter(|part| part.len() >= SHORTEST).map(str::to_owned).collect()
+}

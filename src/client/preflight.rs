@@ -1,0 +1,108 @@
+//! Looking at the target before the clock starts: is it there, does it take our key, what does it serve.
+
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::{Method, StatusCode};
+
+use super::Client;
+use super::exchange::describe;
+use super::link::{Link, Read};
+
+/// A target that has not answered the first question by then is not ready.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A model list longer than this is none.
+const LIST_LIMIT_BYTES: usize = 4 << 20;
+
+/// What the target said when asked for its models.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Models {
+    /// These, by name, in its order.
+    Listed(Vec<String>),
+    /// It answered, but has no such list.
+    Unlisted,
+}
+
+/// A target that cannot be measured now.
+#[derive(Debug, PartialEq, Eq)]
+pub enum NotReady {
+    /// It cannot be reached: why.
+    Unreachable(String),
+    /// It refuses our key.
+    Refused(StatusCode),
+    /// It answers that it is not ready.
+    Unavailable(StatusCode),
+}
+
+impl Client {
+    /// Asks the target for its models. Counts for nothing.
+    ///
+    /// # Errors
+    /// When the target is not there, not ready, or does not take our key.
+    pub async fn models(&self) -> Result<Models, NotReady> {
+        let mut patience = pin!(self.clock.sleep(PATIENCE));
+        let mut asking = pin!(self.ask_for_models());
+        let answered = poll_fn(|context| match asking.as_mut().poll(context) {
+            Poll::Ready(answer) => Poll::Ready(Some(answer)),
+            Poll::Pending => patience.as_mut().poll(context).map(|()| None),
+        });
+        let silent = || NotReady::Unreachable(format!("no answer within {PATIENCE:?}"));
+        let (status, body) = answered.await.ok_or_else(silent)??;
+        match status {
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(NotReady::Refused(status)),
+            status if status.is_server_error() => Err(NotReady::Unavailable(status)),
+            status if status.is_success() => Ok(names_of(&body)),
+            _ => Ok(Models::Unlisted),
+        }
+    }
+
+    async fn ask_for_models(&self) -> Result<(StatusCode, Vec<u8>), NotReady> {
+        let failed = |error: hyper::Error| NotReady::Unreachable(describe(&error));
+        let mut link = self.open().await.map_err(|(_, message)| NotReady::Unreachable(message))?;
+        let request = self.request(Method::GET, &self.models_uri, Bytes::new());
+        let response = link.send(request).await.map_err(failed)?;
+        let status = response.status();
+        let mut body = response.into_body();
+        let mut whole = Vec::new();
+        loop {
+            match poll_fn(|context| link.poll_body(&mut body, context)).await {
+                Read::Data(bytes) if whole.len() + bytes.len() > LIST_LIMIT_BYTES => break,
+                Read::Data(bytes) => whole.extend_from_slice(&bytes),
+                Read::End => {
+                    self.keep(link);
+                    break;
+                }
+                Read::Failed(error) => return Err(failed(error)),
+            }
+        }
+        Ok((status, whole))
+    }
+
+    fn keep(&self, link: Link) {
+        self.pool.give_back(link);
+    }
+}
+
+/// The `id`s of an OpenAI model list.
+fn names_of(body: &[u8]) -> Models {
+    let Ok(list) = serde_json::from_slice::<serde_json::Value>(body) else { return Models::Unlisted };
+    let Some(models) = list.get("data").and_then(|data| data.as_array()) else { return Models::Unlisted };
+    let names = models.iter().filter_map(|model| model.get("id")?.as_str());
+    Models::Listed(names.map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_list_is_read_and_anything_else_is_none() {
+        let list = br#"{"object":"list","data":[{"id":"a","x":1},{"id":"b"},{"no":"id"}]}"#;
+        assert_eq!(names_of(list), Models::Listed(vec!["a".into(), "b".into()]));
+        assert_eq!(names_of(br#"{"models":[]}"#), Models::Unlisted);
+        assert_eq!(names_of(b"<html>"), Models::Unlisted);
+    }
+}

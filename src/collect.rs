@@ -1,0 +1,389 @@
+//! From events to rows, figures and files, in order, beside the run.
+//!
+//! A collector is fed every event of a run. It closes each request into a record, writes the record's row,
+//! and folds it. Progress while the run goes on and the report at its end are readings of the same fold.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::record::{
+    Ended, EndedBy, Event, Fate, GapFigures, Outcome, RequestRecord, Stamp, Timeline, TokenSource,
+};
+use crate::results::{self, RequestWriter};
+use crate::scenario::{Load, Phase, Scenario};
+use crate::stats::fold::{Fold, PhaseSetup, WorkloadSetup};
+use crate::stats::percentile::{Percentile, nearest_rank};
+use crate::stats::scope::Window;
+use crate::stats::tally::RowEvents;
+use crate::stats::timeline::PerSecond;
+use crate::stats::verdict::{Finding, judge};
+use crate::stats::Slo;
+use crate::units::{Micros, Nanos};
+
+/// Events of unfinished long streams are held up to this much in all; more are counted and left out.
+const HELD_STAMPS_LIMIT: usize = 16 << 20;
+
+/// What is known of one phase's course.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PhaseCourse {
+    /// When it began to offer load, from run start.
+    pub start: Micros,
+    /// Where its window begins.
+    pub window_start: Micros,
+    /// Where its window ends; `None` until that is known.
+    pub window_end: Option<Micros>,
+    /// When it stopped offering load.
+    pub ended: Option<(Micros, EndedBy)>,
+    /// When its last request was over.
+    pub drained: Option<Micros>,
+}
+
+/// Counts for a line of progress.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Index of the phase that runs.
+    pub phase: u32,
+    /// When it began, from run start.
+    pub phase_start: Duration,
+    /// Requests sent so far.
+    pub sent: u64,
+    /// Requests over so far.
+    pub ended: u64,
+    /// Those that ended `ok`.
+    pub ok: u64,
+    /// Those that were due and not sent.
+    pub unsent: u64,
+}
+
+/// Takes in a run.
+pub struct Collector {
+    phases: Vec<Phase>,
+    slos: Vec<Slo>,
+    writer: RequestWriter,
+    origin: Nanos,
+    courses: Vec<Option<PhaseCourse>>,
+    fold: Fold,
+    seconds: PerSecond,
+    clients: Vec<OwnDelays>,
+    held: BTreeMap<u64, Vec<Stamp>>,
+    held_count: usize,
+    left_out: u64,
+    progress: Progress,
+}
+
+/// How late the client itself was, in one phase.
+#[derive(Clone, Debug, Default)]
+struct OwnDelays {
+    sends: Vec<Micros>,
+    loops: Vec<Micros>,
+}
+
+/// What a run came to.
+pub struct Collected {
+    /// The course of each phase that began.
+    pub courses: Vec<Option<PhaseCourse>>,
+    /// Its figures.
+    pub fold: Fold,
+    /// Its course by the second.
+    pub seconds: PerSecond,
+    /// What the verdict rests on.
+    pub findings: Vec<Finding>,
+    /// Token-bearing events that were not kept for want of room.
+    pub stamps_left_out: u64,
+    /// Where the rows went.
+    pub writer: RequestWriter,
+}
+
+impl Collector {
+    /// A collector before the first event; rows go to `writer`.
+    pub fn new(scenario: &Scenario, writer: RequestWriter) -> Collector {
+        let phase_setup = |phase: &Phase| PhaseSetup {
+            name: phase.name.clone(),
+            counts: phase.measure,
+            open_loop: matches!(phase.load, Load::Open { .. }),
+        };
+        let workload_setup = |workload: &crate::scenario::Workload| WorkloadSetup {
+            name: workload.name.clone(),
+            slo: workload.slo.clone(),
+            exact_output: false,
+        };
+        let fold = Fold::new(
+            None,
+            None,
+            scenario.phases.iter().map(phase_setup).collect(),
+            scenario.workloads.iter().map(workload_setup).collect(),
+        );
+        Collector {
+            phases: scenario.phases.clone(),
+            slos: scenario.workloads.iter().map(|workload| workload.slo.clone()).collect(),
+            writer,
+            origin: Nanos::ZERO,
+            courses: vec![None; scenario.phases.len()],
+            fold,
+            seconds: PerSecond::new(None, None),
+            clients: vec![OwnDelays::default(); scenario.phases.len()],
+            held: BTreeMap::new(),
+            held_count: 0,
+            left_out: 0,
+            progress: Progress::default(),
+        }
+    }
+
+    /// Takes in one event.
+    ///
+    /// # Errors
+    /// When a row cannot be written; nothing written before is lost.
+    pub fn take(&mut self, event: Event) -> Result<(), results::Error> {
+        match event {
+            Event::RunStarted { origin } => self.origin = origin,
+            Event::PhaseStarted { phase, at } => self.start_phase(phase, at),
+            Event::Sent { .. } => self.progress.sent += 1,
+            Event::Stamps { request, stamps } => self.hold(request, stamps),
+            Event::Ended(ended) => return self.end_request(*ended),
+            Event::PhaseEnded { phase, at, by } => self.end_phase(phase, at, by),
+            Event::PhaseDrained { phase, at } => {
+                let at = at.micros_from(self.origin);
+                if let Some(course) = self.course(phase) {
+                    course.drained = Some(at);
+                }
+            }
+            Event::RunEnded { .. } => {}
+            Event::LoopDelay { delay, .. } => {
+                if let Some(client) = self.clients.get_mut(self.progress.phase as usize) {
+                    client.loops.push(Micros::from_duration(delay));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Says how many CPU seconds the client took in the second from run start that begins at `t_s`.
+    pub fn take_cpu(&mut self, t_s: u64, cpu_s: f64) {
+        self.seconds.set_client_cpu(t_s, cpu_s);
+    }
+
+    /// Counts so far.
+    pub fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    /// Puts what was written so far where a crash cannot take it.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn flush(&mut self) -> Result<(), results::Error> {
+        self.writer.flush()
+    }
+
+    /// Ends the fold. `stopped` says that the run was stopped before its end, `simulated` that the server was
+    /// not a real one.
+    pub fn finish(mut self, stopped: bool, simulated: bool) -> Collected {
+        if stopped {
+            self.fold.mark_stopped(self.progress.phase);
+        }
+        for (index, course) in self.courses.iter_mut().enumerate() {
+            if let Some(course) = course {
+                course.window_end = self.fold.window(index as u32).map(|(_, end)| end).or(course.window_end);
+            }
+        }
+        let mut findings = Vec::new();
+        for mut figures in self.fold.figures() {
+            let index = self.phases.iter().position(|phase| phase.name == figures.phase);
+            if let Some(client) = index.and_then(|index| self.clients.get_mut(index)) {
+                figures.send_delay_p99_ms = p99_ms(&mut client.sends);
+                figures.loop_delay_p99_ms = p99_ms(&mut client.loops);
+            }
+            findings.extend(judge(&figures, simulated));
+        }
+        Collected {
+            courses: self.courses,
+            fold: self.fold,
+            seconds: self.seconds,
+            findings,
+            stamps_left_out: self.left_out,
+            writer: self.writer,
+        }
+    }
+
+    fn course(&mut self, phase: u32) -> Option<&mut PhaseCourse> {
+        self.courses.get_mut(phase as usize)?.as_mut()
+    }
+
+    fn start_phase(&mut self, index: u32, at: Nanos) {
+        let Some(phase) = self.phases.get(index as usize) else { return };
+        let start = at.micros_from(self.origin);
+        let course = PhaseCourse {
+            start,
+            window_start: (at + phase.warm_up).micros_from(self.origin),
+            window_end: phase.duration.map(|duration| (at + duration).micros_from(self.origin)),
+            ..PhaseCourse::default()
+        };
+        self.seconds.start_phase(&phase.name, start);
+        self.fold.set_window(index, window_of(&course));
+        self.courses[index as usize] = Some(course);
+        self.progress.phase = index;
+        self.progress.phase_start = at.since(self.origin);
+    }
+
+    fn end_phase(&mut self, index: u32, at: Nanos, by: EndedBy) {
+        let at = at.micros_from(self.origin);
+        let Some(course) = self.course(index) else { return };
+        course.ended = Some((at, by));
+        // A stop, or data that ran out, ends the window with the offering.
+        course.window_end = course.window_end.map(|end| end.min(at).max(course.window_start));
+        let window = window_of(course);
+        self.fold.set_window(index, window);
+    }
+
+    fn hold(&mut self, request: u64, stamps: Vec<Stamp>) {
+        let room = HELD_STAMPS_LIMIT - self.held_count;
+        let kept = stamps.len().min(room);
+        self.left_out += (stamps.len() - kept) as u64;
+        self.held_count += kept;
+        self.held.entry(request).or_default().extend(&stamps[..kept]);
+    }
+
+    fn end_request(&mut self, mut ended: Ended) -> Result<(), results::Error> {
+        let stamps = self.stamps_of(&mut ended);
+        let instants: Vec<Micros> = stamps.iter().map(|stamp| stamp.at.micros_from(self.origin)).collect();
+        let tokens: Option<Vec<u32>> = stamps.iter().map(|stamp| stamp.tokens).collect();
+        let events = RowEvents { stamps: &instants, tokens: tokens.as_deref() };
+        let phase = ended.planned.phase as usize;
+        let window = self.courses.get(phase).copied().flatten().map(|course| window_of(&course));
+        let window = window.filter(|_| self.phases[phase].measure);
+        let workload = ended.planned.workload as usize;
+        let mut record = close(ended, self.origin, events, window);
+        record.slo_met = self.slos.get(workload).and_then(|slo| slo.judge(&record));
+        if record.measured
+            && let Some(lag) = record.lag()
+        {
+            self.clients[phase].sends.push(lag - record.held.unwrap_or_default());
+        }
+        self.progress.ended += 1;
+        self.progress.ok += u64::from(record.outcome == Outcome::Ok);
+        self.progress.unsent += u64::from(!record.outcome.was_sent());
+        self.fold.add(&record, events);
+        self.seconds.add(&record, events);
+        self.writer.write(&record)
+    }
+
+    /// All token-bearing events of a request, those handed over before its end first.
+    fn stamps_of(&mut self, ended: &mut Ended) -> Vec<Stamp> {
+        let Fate::Sent(timeline) = &mut ended.fate else { return Vec::new() };
+        let rest = std::mem::take(&mut timeline.stamps);
+        match self.held.remove(&ended.planned.request) {
+            None => rest,
+            Some(mut held) => {
+                self.held_count -= held.len();
+                held.extend(rest);
+                held
+            }
+        }
+    }
+}
+
+fn window_of(course: &PhaseCourse) -> Window {
+    Window { start: Some(course.window_start), end: course.window_end }
+}
+
+fn p99_ms(delays: &mut [Micros]) -> Option<f64> {
+    delays.sort_unstable();
+    nearest_rank(delays, Percentile::P99).map(|delay| delay.as_ms())
+}
+
+/// Closes a request into its record: instants from run start, rounded once.
+fn close(ended: Ended, origin: Nanos, events: RowEvents<'_>, window: Option<Window>) -> RequestRecord {
+    let at = |instant: Nanos| instant.micros_from(origin);
+    let mut record = RequestRecord::unsent(ended.planned, Outcome::NotSent);
+    record.user = ended.slot.user;
+    record.measured = ended.slot.measured;
+    record.scheduled = ended.slot.scheduled.map(at);
+    record.held = ended.slot.held.map(Micros::from_duration);
+    let timeline = match ended.fate {
+        Fate::Unsent { outcome, error } => {
+            record.outcome = outcome;
+            record.error = error;
+            return record;
+        }
+        Fate::Sent(timeline) => *timeline,
+    };
+    let (output_tokens, token_source) = count_output(&timeline, events);
+    record.outcome = timeline.outcome;
+    record.http_status = timeline.http_status;
+    record.sent = Some(at(timeline.sent));
+    record.first_byte = timeline.first_byte.map(at);
+    record.first_token = timeline.first_token.map(at);
+    record.first_answer = timeline.first_answer.map(at);
+    record.last_token = timeline.last_token.map(at);
+    record.last_output = timeline.last_output.map(at);
+    record.ended = Some(at(timeline.ended));
+    record.stamp = Some(timeline.stamp);
+    record.connect = timeline.connect.map(Micros::from_duration);
+    record.upload = timeline.upload.map(Micros::from_duration);
+    record.gaps = gap_figures(events.stamps);
+    record.prompt_tokens = timeline.usage.prompt;
+    record.cached_tokens = timeline.usage.cached;
+    record.output_tokens = output_tokens;
+    record.reasoning_tokens = timeline.usage.reasoning;
+    record.token_source = token_source;
+    record.events = Some(timeline.events);
+    record.attempts = Some(timeline.attempts);
+    record.reconnects = Some(timeline.reconnects);
+    record.new_connection = timeline.new_connection;
+    record.bytes_sent = Some(timeline.bytes_sent);
+    record.bytes_received = Some(timeline.bytes_received);
+    record.ignored_events = Some(timeline.ignored_events);
+    record.output_tokens_in_window =
+        window.and_then(|window| tokens_in_window(&record, timeline.events, events, window));
+    record.finish_reason = timeline.finish_reason;
+    record.error = timeline.error;
+    record.server_request_id = timeline.server_request_id;
+    record
+}
+
+/// N and where it comes from: the server's usage, else ids or log probabilities it listed, else the counts it
+/// stated event by event.
+fn count_output(timeline: &Timeline, events: RowEvents<'_>) -> (Option<u64>, Option<TokenSource>) {
+    if let Some(tokens) = timeline.usage.completion {
+        return (Some(tokens), Some(TokenSource::Server));
+    }
+    if let Some(tokens) = timeline.counted_tokens {
+        return (Some(tokens), Some(TokenSource::Ids));
+    }
+    let stated = events.tokens.filter(|tokens| !tokens.is_empty());
+    let sum = stated.map(|tokens| tokens.iter().copied().map(u64::from).sum());
+    (sum, sum.map(|_| TokenSource::Server))
+}
+
+/// Output tokens that arrived inside the window: by the counts of its events where each has one, else N in
+/// proportion to the events inside. An answer that came as one document arrived at its end.
+fn tokens_in_window(
+    record: &RequestRecord,
+    event_count: u64,
+    events: RowEvents<'_>,
+    window: Window,
+) -> Option<f64> {
+    let is_inside = |at: &Micros| {
+        window.start.is_none_or(|start| *at >= start) && window.end.is_none_or(|end| *at < end)
+    };
+    let tokens = record.output_tokens? as f64;
+    if event_count == 0 {
+        return record.last_output.map(|at| if is_inside(&at) { tokens } else { 0.0 });
+    }
+    if let Some(counts) = events.tokens {
+        let inside = events.stamps.iter().zip(counts).filter(|(at, _)| is_inside(at));
+        return Some(inside.map(|(_, count)| f64::from(*count)).sum());
+    }
+    let inside = events.stamps.iter().filter(|at| is_inside(at)).count();
+    Some(tokens * inside as f64 / events.stamps.len() as f64)
+}
+
+fn gap_figures(stamps: &[Micros]) -> GapFigures {
+    let mut gaps: Vec<Micros> = stamps.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    gaps.sort_unstable();
+    GapFigures {
+        p50: nearest_rank(&gaps, Percentile::P50),
+        p99: nearest_rank(&gaps, Percentile::P99),
+        max: gaps.last().copied(),
+    }
+}
