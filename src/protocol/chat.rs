@@ -21,7 +21,9 @@ const QUOTE_CHARS: usize = 200;
 pub(super) fn read_event(event: Event<'_>) -> Meaning<'_> {
     let data = event.data.trim_ascii();
     if event.field == Field::Error || event.name == b"error" {
-        return Meaning::Error(error_message(data));
+        let text =
+            if data.is_empty() { "an error without a message".to_owned() } else { error_message(data) };
+        return Meaning::Error(text);
     }
     match data {
         b"" | b"null" => Meaning::Nothing,

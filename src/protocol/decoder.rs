@@ -102,6 +102,8 @@ impl Decoder {
     }
 
     /// Takes a whole answer that came as one document. A `data: [DONE]` after it is allowed.
+    ///
+    /// Its step tells what it holds, not when any of it was generated: no first token can be timed by it.
     pub fn document(&mut self, body: &[u8]) -> Step {
         let meaning = match self.api {
             Api::Chat => chat::read_document(body),

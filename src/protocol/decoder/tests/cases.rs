@@ -280,7 +280,8 @@ fn c034_a_named_error_event_fails_the_request() {
         ("event: error\ndata: {\"message\":\"overloaded\"}\n\n", "overloaded"),
         ("data: {\"error\":{\"message\":\"overloaded\"}}\nevent: error\n\n", "overloaded"),
         ("event: error\ndata: overloaded\n\n", "overloaded"),
-        ("event: error\n\n", ""),
+        ("event: error\n\n", "an error without a message"),
+        ("error:\n\n", "an error without a message"),
     ] {
         let read = read(&[role(), content("a"), event.to_owned()]);
         assert_eq!(read.steps, [Step::Ignored, TOKEN, Step::Error], "{event}");
