@@ -75,6 +75,25 @@ impl Slo {
         }
         Some(record.outcome == Outcome::Ok && self.limits.iter().all(|limit| keeps(record, *limit)))
     }
+
+    /// Whether a limit of an `ok` row stands on a metric that could not be measured: not kept, and no fault of
+    /// the server. A row of one token has no time between tokens to measure.
+    pub fn is_unmeasurable(&self, record: &RequestRecord) -> bool {
+        record.outcome == Outcome::Ok && self.limits.iter().any(|(metric, _)| is_empty(record, *metric))
+    }
+}
+
+fn is_empty(record: &RequestRecord, metric: SloMetric) -> bool {
+    match metric {
+        SloMetric::Ttft => record.ttft().is_none(),
+        SloMetric::TtftScheduled => record.ttft_scheduled().is_none(),
+        SloMetric::FirstAnswer => record.first_answer_after().is_none(),
+        SloMetric::E2e => record.e2e().is_none(),
+        SloMetric::E2eScheduled => record.e2e_scheduled().is_none(),
+        SloMetric::Tpot => {
+            record.tpot_ms().is_none() && record.output_tokens.is_none_or(|tokens| tokens >= 2)
+        }
+    }
 }
 
 fn was_missed_when_cut(record: &RequestRecord, (metric, at_most): (SloMetric, Duration)) -> bool {
