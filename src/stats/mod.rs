@@ -4,6 +4,7 @@
 //! run; [`verdict::judge`] says whether the figures can be trusted. What each figure means stands in
 //! [`metrics::METRICS`].
 
+pub mod finding;
 pub mod fold;
 pub mod histogram;
 pub mod metrics;
@@ -15,6 +16,7 @@ mod tally;
 pub mod timeline;
 pub mod verdict;
 
+pub use finding::Finding;
 pub use fold::{Fold, GapRow, PhaseSetup, SummaryRow, WorkloadSetup};
 pub use histogram::Histogram;
 pub use percentile::Percentile;
@@ -23,7 +25,7 @@ pub use slo::{Slo, SloMetric};
 pub use statistic::Statistic;
 pub use tally::RowEvents;
 pub use timeline::{PerSecond, TimelineRow};
-pub use verdict::{Figures, Finding, Verdict};
+pub use verdict::{Figures, Verdict};
 
 #[cfg(test)]
 pub(crate) mod test_rows;

@@ -128,3 +128,43 @@ fn keeps(record: &RequestRecord, (metric, at_most): (SloMetric, Duration)) -> bo
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_rows::{failed, ms, ok};
+    use super::*;
+
+    fn limits(limits: &[(SloMetric, u64)]) -> Slo {
+        Slo { limits: limits.iter().map(|(metric, ms)| (*metric, Duration::from_millis(*ms))).collect() }
+    }
+
+    #[test]
+    fn all_limits_must_hold_and_the_limit_itself_holds() {
+        let slo = limits(&[(SloMetric::Ttft, 200), (SloMetric::Tpot, 50)]);
+        assert_eq!(slo.judge(&ok(0, 200, 650, 10)), Some(true));
+        assert_eq!(slo.judge(&ok(0, 201, 650, 10)), Some(false));
+        assert_eq!(slo.judge(&ok(0, 200, 659, 10)), Some(false));
+        assert_eq!(slo.judge(&failed(0, Outcome::HttpError, 5)), Some(false));
+        assert_eq!(Slo::default().judge(&ok(0, 200, 650, 10)), None);
+    }
+
+    #[test]
+    fn a_row_cut_at_the_end_is_decided_only_once_it_has_missed_a_limit() {
+        let slo = limits(&[(SloMetric::Ttft, 200)]);
+        assert_eq!(slo.judge(&failed(0, Outcome::CutAtEnd, 200)), None);
+        assert_eq!(slo.judge(&failed(0, Outcome::CutAtEnd, 201)), Some(false));
+        let answering = RequestRecord { first_token: Some(ms(150)), ..failed(0, Outcome::CutAtEnd, 900) };
+        assert_eq!(slo.judge(&answering), None);
+    }
+
+    #[test]
+    fn one_token_keeps_a_tpot_limit_but_an_unknown_count_or_a_single_burst_cannot_be_measured() {
+        let slo = limits(&[(SloMetric::Tpot, 50)]);
+        let unknown = RequestRecord { output_tokens: None, ..ok(0, 100, 200, 5) };
+        for (row, good, unmeasurable) in
+            [(ok(0, 100, 100, 1), true, false), (unknown, false, true), (ok(0, 100, 100, 9), false, true)]
+        {
+            assert_eq!((slo.judge(&row), slo.is_unmeasurable(&row)), (Some(good), unmeasurable));
+        }
+    }
+}

@@ -1,10 +1,9 @@
-//! Can the figures be trusted? What speaks against them, how much, and what to do.
+//! Can the figures be trusted?
 //!
 //! [`judge`] compares plain figures of a phase with the limits below and returns findings; the worst of them is
-//! the verdict of the run. A finding's words stand here and nowhere else.
+//! the verdict of the run.
 
-use std::fmt;
-
+pub use super::finding::{Finding, FindingKind, Severity};
 pub use super::tally::Lengths;
 
 /// Own delay (p99 of sends, or of the event loop) from which it is mentioned: below, timers and the scheduler
@@ -113,118 +112,6 @@ impl Verdict {
     }
 }
 
-/// How much a finding weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// To know when reading the figures.
-    Warning,
-    /// The sample does not carry the figures.
-    Insufficient,
-    /// The figures are wrong.
-    Invalid,
-}
-
-impl Severity {
-    /// The name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Severity::Warning => "warning",
-            Severity::Insufficient => "insufficient",
-            Severity::Invalid => "invalid",
-        }
-    }
-
-    fn verdict(self) -> Verdict {
-        match self {
-            Severity::Warning => Verdict::Valid,
-            Severity::Insufficient => Verdict::Insufficient,
-            Severity::Invalid => Verdict::Invalid,
-        }
-    }
-}
-
-/// What a finding is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FindingKind {
-    /// Requests went out late by the client's own fault.
-    SendDelay,
-    /// The client's event loop woke late.
-    LoopDelay,
-    /// The client itself failed.
-    ClientErrors,
-    /// Fewer requests were sent than were due.
-    RateNotReached,
-    /// Requests were dropped because `max_in_flight` was full.
-    Dropped,
-    /// Too few answers.
-    FewAnswers,
-    /// Answers unfinished at the end.
-    Unfinished,
-    /// Requests failed.
-    Failed,
-    /// Prompts were not as long as asked for.
-    PromptLength,
-    /// Answers were not as long as asked for.
-    OutputLength,
-    /// Answers ran into their token limit.
-    Truncated,
-    /// Events came together.
-    Bursts,
-    /// Tokens could not be counted.
-    Uncounted,
-    /// Limits could not be judged.
-    SloUnmeasurable,
-}
-
-/// Unit of what a finding measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
-    /// Milliseconds.
-    Ms,
-    /// A share, from 0 to 1.
-    Share,
-    /// Requests.
-    Requests,
-}
-
-impl Measure {
-    /// The name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Measure::Ms => "ms",
-            Measure::Share => "share",
-            Measure::Requests => "requests",
-        }
-    }
-
-    fn write(self, value: f64) -> String {
-        match self {
-            Measure::Ms if value < 9.95 => format!("{value:.1} ms"),
-            Measure::Ms => format!("{value:.0} ms"),
-            Measure::Share if value < 0.00995 => format!("{:.2} %", value * 100.0),
-            Measure::Share => format!("{:.1} %", value * 100.0),
-            Measure::Requests => format!("{value:.0} requests"),
-        }
-    }
-}
-
-/// One thing to know about the figures of a phase.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
-    /// What it is about.
-    pub kind: FindingKind,
-    /// How much it weighs.
-    pub severity: Severity,
-    /// Name of the phase.
-    pub phase: String,
-    /// What was found.
-    pub measured: f64,
-    /// The limit it is over (or, for answers, under).
-    pub threshold: f64,
-    /// Rows behind it, where it is about rows.
-    pub count: u64,
-}
-
 /// What speaks against the figures of a phase. With a `simulated` server, whose time is not the world's, the
 /// client's delays are worth a warning only.
 pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
@@ -322,139 +209,6 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-impl FindingKind {
-    /// The name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            FindingKind::SendDelay => "send_delay",
-            FindingKind::LoopDelay => "loop_delay",
-            FindingKind::ClientErrors => "client_errors",
-            FindingKind::RateNotReached => "rate_not_reached",
-            FindingKind::Dropped => "dropped",
-            FindingKind::FewAnswers => "few_answers",
-            FindingKind::Unfinished => "unfinished",
-            FindingKind::Failed => "failed",
-            FindingKind::PromptLength => "prompt_length",
-            FindingKind::OutputLength => "output_length",
-            FindingKind::Truncated => "truncated",
-            FindingKind::Bursts => "bursts",
-            FindingKind::Uncounted => "uncounted",
-            FindingKind::SloUnmeasurable => "slo_unmeasurable",
-        }
-    }
-
-    /// Unit of `measured` and `threshold`.
-    pub fn measure(self) -> Measure {
-        match self {
-            FindingKind::SendDelay | FindingKind::LoopDelay => Measure::Ms,
-            FindingKind::FewAnswers | FindingKind::Uncounted | FindingKind::SloUnmeasurable => {
-                Measure::Requests
-            }
-            _ => Measure::Share,
-        }
-    }
-
-    /// What it does to the figures.
-    pub fn meaning(self) -> &'static str {
-        match self {
-            FindingKind::SendDelay => {
-                "the schedule was not kept, and latencies from the due time contain the client"
-            }
-            FindingKind::LoopDelay => "times read by the client contain its own delay",
-            FindingKind::ClientErrors => "failures of the client are not failures of the server",
-            FindingKind::RateNotReached => "figures hold for the rate achieved, not for the one asked for",
-            FindingKind::Dropped => {
-                "the server saw less load than offered, and success counts them as failed"
-            }
-            FindingKind::FewAnswers => "high percentiles cannot be told from so few",
-            FindingKind::Unfinished => "latencies lack the slowest answers",
-            FindingKind::Failed => "latencies are those of the answers that came",
-            FindingKind::PromptLength => "the load is not the one described",
-            FindingKind::OutputLength => "throughput and end-to-end times hold for the real lengths",
-            FindingKind::Truncated => "their lengths, and answers scored from them, are those of the limit",
-            FindingKind::Bursts => "gaps describe a buffer between model and client, not the model",
-            FindingKind::Uncounted => "token metrics lack them, and throughputs are lower bounds",
-            FindingKind::SloUnmeasurable => "they count as not good though no limit is known to be missed",
-        }
-    }
-
-    /// What to do.
-    pub fn advice(self) -> &'static str {
-        match self {
-            FindingKind::SendDelay | FindingKind::LoopDelay => {
-                "free the client's CPU, lower the load, or split it over machines with --shard"
-            }
-            FindingKind::ClientErrors => {
-                "see column `error` of requests.csv: descriptors, ports, or a file that could not be read"
-            }
-            FindingKind::RateNotReached => "raise max_in_flight, or lower the rate to what the server takes",
-            FindingKind::Dropped => "raise max_in_flight, lower the rate, or set when_full = \"wait\"",
-            FindingKind::FewAnswers => "run longer, or send more requests",
-            FindingKind::Unfinished => "lengthen or remove `drain`, or lower the load",
-            FindingKind::Failed => "see columns `outcome` and `error` of requests.csv",
-            FindingKind::PromptLength => {
-                "set target.tokenizer, so that prompts are made in the server's tokens"
-            }
-            FindingKind::OutputLength => "check that the server honours ignore_eos and min_tokens",
-            FindingKind::Truncated => "raise output.max_tokens, or set output.exact if the length is meant",
-            FindingKind::Bursts => "turn off buffering in the proxy or gateway on the way",
-            FindingKind::Uncounted => "let the server send usage (stream_options), or set target.tokenizer",
-            FindingKind::SloUnmeasurable => "limit a metric that this server's answers allow to measure",
-        }
-    }
-}
-
-impl fmt::Display for Finding {
-    /// What was found, in one sentence without a full stop, and what it means.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let measure = self.kind.measure();
-        let (measured, threshold, count) =
-            (measure.write(self.measured), measure.write(self.threshold), self.count);
-        match self.kind {
-            FindingKind::SendDelay => {
-                write!(f, "requests left up to {measured} late (p99; limit {threshold})")
-            }
-            FindingKind::LoopDelay => {
-                write!(f, "the client woke up to {measured} late (p99; limit {threshold})")
-            }
-            FindingKind::ClientErrors => {
-                write!(f, "{count} requests ({measured}) failed in the client itself (limit {threshold})")
-            }
-            FindingKind::RateNotReached => {
-                write!(
-                    f,
-                    "{measured} less was sent than was due (limit {threshold}); {count} requests were held back"
-                )
-            }
-            FindingKind::Dropped => write!(f, "{count} requests ({measured}) were dropped at max_in_flight"),
-            FindingKind::FewAnswers => {
-                write!(f, "only {count} measured requests ended ok (wanted {:.0})", self.threshold)
-            }
-            FindingKind::Unfinished => {
-                write!(f, "{count} requests ({measured}) were unfinished at the end (limit {threshold})")
-            }
-            FindingKind::Failed => write!(f, "{count} requests ({measured}) failed (limit {threshold})"),
-            FindingKind::PromptLength => {
-                write!(f, "prompts differ by {measured} from the length asked for (limit {threshold})")
-            }
-            FindingKind::OutputLength => {
-                write!(f, "answers differ by {measured} from the length asked for (limit {threshold})")
-            }
-            FindingKind::Truncated => {
-                write!(f, "{count} answers ({measured}) ran into max_tokens (limit {threshold})")
-            }
-            FindingKind::Bursts => {
-                write!(f, "tokens arrived in bursts: {measured} of gaps are zero (limit {threshold})")
-            }
-            FindingKind::Uncounted => write!(f, "the tokens of {count} answers could not be counted"),
-            FindingKind::SloUnmeasurable => {
-                write!(f, "{count} answers lack a metric that [slo] limits")
-            }
-        }?;
-        write!(f, ": {}", self.kind.meaning())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -477,8 +231,11 @@ mod tests {
         }
     }
 
-    fn kinds(figures: &Figures) -> Vec<(&'static str, &'static str)> {
-        judge(figures, false).iter().map(|finding| (finding.kind.name(), finding.severity.name())).collect()
+    fn kinds(figures: &Figures) -> String {
+        let found = judge(figures, false);
+        let words =
+            found.iter().map(|finding| format!("{} {}", finding.kind.name(), finding.severity.name()));
+        words.collect::<Vec<_>>().join(", ")
     }
 
     #[test]
@@ -490,72 +247,68 @@ mod tests {
     #[test]
     fn each_fault_has_its_finding_and_weight() {
         let share = |planned, real| Lengths { planned, real };
-        let cases: [(&str, Figures, &[(&str, &str)]); 17] = [
+        let cases: [(&str, Figures, &str); 17] = [
             (
                 "a delay of 6 % of TTFT",
                 Figures { send_delay_p99_ms: Some(6.0), ..sound() },
-                &[("send_delay", "warning")],
+                "send_delay warning",
             ),
             (
                 "a delay of 12 % of TTFT",
                 Figures { send_delay_p99_ms: Some(12.0), ..sound() },
-                &[("send_delay", "invalid")],
+                "send_delay invalid",
             ),
             (
                 "2 ms beside a TTFT of 1 ms",
                 Figures { loop_delay_p99_ms: Some(2.0), ttft_p50_ms: Some(1.0), ..sound() },
-                &[("loop_delay", "warning")],
+                "loop_delay warning",
             ),
-            ("1 of 1,000 failed in the client", Figures { client_errors: 1, ..sound() }, &[]),
+            ("1 of 1,000 failed in the client", Figures { client_errors: 1, ..sound() }, ""),
             (
                 "2 of 1,000 failed in the client",
                 Figures { client_errors: 2, ..sound() },
-                &[("client_errors", "invalid")],
+                "client_errors invalid",
             ),
             (
                 "sent 5 % less than due",
                 Figures { achieved_per_s: Some(9.5), ..sound() },
-                &[("rate_not_reached", "warning")],
+                "rate_not_reached warning",
             ),
             (
                 "the same in a closed loop",
                 Figures { achieved_per_s: Some(9.5), open_loop: false, ..sound() },
-                &[],
+                "",
             ),
-            ("one dropped", Figures { dropped: 1, ok: 999, ..sound() }, &[("dropped", "warning")]),
+            ("c085: one dropped", Figures { dropped: 1, ok: 999, ..sound() }, "dropped warning"),
             (
                 "35 answers",
                 Figures { ok: 35, measured: 35, decided: 35, ..sound() },
-                &[("few_answers", "insufficient")],
+                "few_answers insufficient",
             ),
-            ("2 % cut", Figures { cut: 20, decided: 980, ok: 980, ..sound() }, &[("unfinished", "warning")]),
-            (
-                "20 % cut",
-                Figures { cut: 200, decided: 800, ok: 800, ..sound() },
-                &[("unfinished", "insufficient")],
-            ),
-            ("2 % failed", Figures { ok: 980, ..sound() }, &[("failed", "warning")]),
+            ("2 % cut", Figures { cut: 20, decided: 980, ok: 980, ..sound() }, "unfinished warning"),
+            ("20 % cut", Figures { cut: 200, decided: 800, ok: 800, ..sound() }, "unfinished insufficient"),
+            ("2 % failed", Figures { ok: 980, ..sound() }, "failed warning"),
             (
                 "prompts 6 % longer",
                 Figures { prompt_lengths: share(100, 106), ..sound() },
-                &[("prompt_length", "warning")],
+                "prompt_length warning",
             ),
             (
                 "c151: 382 tokens of 5,000",
                 Figures { output_lengths: share(5_000, 382), ..sound() },
-                &[("output_length", "warning")],
+                "output_length warning",
             ),
             (
                 "c152: half of the answers ran into the limit",
                 Figures { free_answers: 1_000, truncated_answers: 500, ..sound() },
-                &[("truncated", "warning")],
+                "truncated warning",
             ),
             (
                 "c071: 59 of 60 gaps are zero",
                 Figures { gaps: 60, zero_gaps: 59, ..sound() },
-                &[("bursts", "warning")],
+                "bursts warning",
             ),
-            ("c150: no usage", Figures { uncounted: 1_000, ..sound() }, &[("uncounted", "warning")]),
+            ("c150: no usage", Figures { uncounted: 1_000, ..sound() }, "uncounted warning"),
         ];
         for (story, figures, expected) in cases {
             assert_eq!(kinds(&figures), expected, "{story}");
@@ -580,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_phase_without_any_row_is_insufficient_and_nothing_else() {
-        assert_eq!(kinds(&Figures::default()), [("few_answers", "insufficient")]);
+        assert_eq!(kinds(&Figures::default()), "few_answers insufficient");
     }
 
     #[test]
@@ -607,7 +360,7 @@ mod tests {
         insta::assert_snapshot!(texts.join("\n"), @r#"
         2 requests (0.20 %) failed in the client itself (limit 0.10 %): failures of the client are not failures of the server
         requests left up to 12 ms late (p99; limit 10 ms): the schedule was not kept, and latencies from the due time contain the client
-        only 30 measured requests ended ok (wanted 36): high percentiles cannot be told from so few
+        only 30 measured requests ended ok (wanted 36): high percentiles cannot be told from fewer
         877 requests (88.1 %) failed (limit 1.0 %): latencies are those of the answers that came
         88 requests (8.8 %) were dropped at max_in_flight: the server saw less load than offered, and success counts them as failed
         10.0 % less was sent than was due (limit 2.0 %); 12 requests were held back: figures hold for the rate achieved, not for the one asked for
