@@ -4,6 +4,7 @@ pub mod arrival;
 pub mod clock;
 pub mod prompt;
 pub mod record;
+pub mod results;
 pub mod seed;
 pub mod stats;
 pub mod units;
