@@ -4,6 +4,7 @@ pub mod arrival;
 pub mod clock;
 pub mod prompt;
 pub mod record;
+pub mod report;
 pub mod results;
 pub mod seed;
 pub mod stats;
