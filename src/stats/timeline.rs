@@ -107,7 +107,7 @@ impl PerSecond {
             let second = self.second(sent);
             second.sent += 1;
             second.lags.extend(record.lag());
-            self.second(record.ended.unwrap_or(sent)).closed += 1;
+            self.second(record.ended.unwrap_or(sent).max(sent)).closed += 1;
         }
         self.add_end(record);
         if let Some(first_token) = record.first_token {
