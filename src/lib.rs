@@ -10,6 +10,8 @@ pub mod plan;
 pub mod prompt;
 pub mod protocol;
 pub mod record;
+pub mod report;
+pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod seed;

@@ -1,5 +1,31 @@
 //! Statistics over request records: pure, no I/O.
+//!
+//! [`Fold`] takes in rows and gives the summary; [`PerSecond`] takes the same rows and gives the course of the
+//! run; [`verdict::judge`] says whether the figures can be trusted. What each figure means stands in
+//! [`metrics::METRICS`].
 
+pub mod finding;
+pub mod fold;
+pub mod histogram;
+pub mod metrics;
+pub mod percentile;
+mod scope;
 pub mod slo;
+pub mod statistic;
+mod tally;
+pub mod timeline;
+pub mod verdict;
 
+pub use finding::Finding;
+pub use fold::{Fold, GapRow, PhaseSetup, SummaryRow, WorkloadSetup};
+pub use histogram::Histogram;
+pub use percentile::Percentile;
+pub use scope::{Figure, Scope, Window};
 pub use slo::{Slo, SloMetric};
+pub use statistic::Statistic;
+pub use tally::RowEvents;
+pub use timeline::{PerSecond, TimelineRow};
+pub use verdict::{Figures, Verdict};
+
+#[cfg(test)]
+pub(crate) mod test_rows;

@@ -75,6 +75,25 @@ impl Slo {
         }
         Some(record.outcome == Outcome::Ok && self.limits.iter().all(|limit| keeps(record, *limit)))
     }
+
+    /// Whether a limit of an `ok` row stands on a metric that could not be measured: not kept, and no fault of
+    /// the server. A row of one token has no time between tokens to measure.
+    pub fn is_unmeasurable(&self, record: &RequestRecord) -> bool {
+        record.outcome == Outcome::Ok && self.limits.iter().any(|(metric, _)| is_empty(record, *metric))
+    }
+}
+
+fn is_empty(record: &RequestRecord, metric: SloMetric) -> bool {
+    match metric {
+        SloMetric::Ttft => record.ttft().is_none(),
+        SloMetric::TtftScheduled => record.ttft_scheduled().is_none(),
+        SloMetric::FirstAnswer => record.first_answer_after().is_none(),
+        SloMetric::E2e => record.e2e().is_none(),
+        SloMetric::E2eScheduled => record.e2e_scheduled().is_none(),
+        SloMetric::Tpot => {
+            record.tpot_ms().is_none() && record.output_tokens.is_none_or(|tokens| tokens >= 2)
+        }
+    }
 }
 
 fn was_missed_when_cut(record: &RequestRecord, (metric, at_most): (SloMetric, Duration)) -> bool {
@@ -107,5 +126,45 @@ fn keeps(record: &RequestRecord, (metric, at_most): (SloMetric, Duration)) -> bo
             Some(ms) => ms <= at_most.as_ms(),
             None => record.output_tokens.is_some_and(|tokens| tokens < 2),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::test_rows::{failed, ms, ok};
+    use super::*;
+
+    fn limits(limits: &[(SloMetric, u64)]) -> Slo {
+        Slo { limits: limits.iter().map(|(metric, ms)| (*metric, Duration::from_millis(*ms))).collect() }
+    }
+
+    #[test]
+    fn all_limits_must_hold_and_the_limit_itself_holds() {
+        let slo = limits(&[(SloMetric::Ttft, 200), (SloMetric::Tpot, 50)]);
+        assert_eq!(slo.judge(&ok(0, 200, 650, 10)), Some(true));
+        assert_eq!(slo.judge(&ok(0, 201, 650, 10)), Some(false));
+        assert_eq!(slo.judge(&ok(0, 200, 659, 10)), Some(false));
+        assert_eq!(slo.judge(&failed(0, Outcome::HttpError, 5)), Some(false));
+        assert_eq!(Slo::default().judge(&ok(0, 200, 650, 10)), None);
+    }
+
+    #[test]
+    fn a_row_cut_at_the_end_is_decided_only_once_it_has_missed_a_limit() {
+        let slo = limits(&[(SloMetric::Ttft, 200)]);
+        assert_eq!(slo.judge(&failed(0, Outcome::CutAtEnd, 200)), None);
+        assert_eq!(slo.judge(&failed(0, Outcome::CutAtEnd, 201)), Some(false));
+        let answering = RequestRecord { first_token: Some(ms(150)), ..failed(0, Outcome::CutAtEnd, 900) };
+        assert_eq!(slo.judge(&answering), None);
+    }
+
+    #[test]
+    fn one_token_keeps_a_tpot_limit_but_an_unknown_count_or_a_single_burst_cannot_be_measured() {
+        let slo = limits(&[(SloMetric::Tpot, 50)]);
+        let unknown = RequestRecord { output_tokens: None, ..ok(0, 100, 200, 5) };
+        for (row, good, unmeasurable) in
+            [(ok(0, 100, 100, 1), true, false), (unknown, false, true), (ok(0, 100, 100, 9), false, true)]
+        {
+            assert_eq!((slo.judge(&row), slo.is_unmeasurable(&row)), (Some(good), unmeasurable));
+        }
     }
 }

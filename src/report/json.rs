@@ -1,0 +1,122 @@
+//! The summary as one JSON object, for programs.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::results::Manifest;
+use crate::results::manifest::{FindingEntry, PhaseEntry, State};
+use crate::stats::SummaryRow;
+use crate::stats::metrics::{Source, metric};
+
+/// The summary as one JSON object on one line: headline, phases, findings, and every figure by group, metric
+/// and statistic, `null` where there is none.
+pub fn object(manifest: &Manifest, rows: &[SummaryRow]) -> String {
+    let verdict = manifest.verdict.as_ref();
+    let summary = Summary {
+        name: &manifest.name,
+        run_id: &manifest.run_id,
+        target: &manifest.target,
+        model: manifest.model.as_deref(),
+        state: manifest.state,
+        simulated: verdict.is_some_and(|verdict| verdict.simulated),
+        verdict: verdict.map(|verdict| verdict.verdict.as_str()),
+        findings: verdict.map_or(&[], |verdict| verdict.findings.as_slice()),
+        phases: &manifest.phases,
+        figures: figures(rows),
+    };
+    serde_json::to_string(&summary).expect("names are text and numbers are finite or null")
+}
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    name: &'a str,
+    run_id: &'a str,
+    target: &'a str,
+    model: Option<&'a str>,
+    state: State,
+    simulated: bool,
+    verdict: Option<&'a str>,
+    findings: &'a [FindingEntry],
+    phases: &'a [PhaseEntry],
+    figures: Vec<Group<'a>>,
+}
+
+#[derive(Serialize)]
+struct Group<'a> {
+    point: Option<u32>,
+    repeat: Option<u32>,
+    phase: &'a str,
+    workload: &'a str,
+    metrics: BTreeMap<&'a str, MetricFigures<'a>>,
+}
+
+#[derive(Serialize)]
+struct MetricFigures<'a> {
+    unit: &'a str,
+    /// Values it was taken of; none where each statistic is a count of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    count: Option<u64>,
+    #[serde(flatten)]
+    statistics: BTreeMap<&'a str, Option<f64>>,
+}
+
+fn figures(rows: &[SummaryRow]) -> Vec<Group<'_>> {
+    let same_group = |a: &SummaryRow, b: &SummaryRow| {
+        (a.point, a.repeat, &a.phase, &a.workload) == (b.point, b.repeat, &b.phase, &b.workload)
+    };
+    rows.chunk_by(same_group)
+        .map(|rows| Group {
+            point: rows[0].point,
+            repeat: rows[0].repeat,
+            phase: &rows[0].phase,
+            workload: &rows[0].workload,
+            metrics: rows
+                .chunk_by(|a, b| a.metric == b.metric)
+                .map(|rows| (rows[0].metric, of_metric(rows)))
+                .collect(),
+        })
+        .collect()
+}
+
+fn of_metric(rows: &[SummaryRow]) -> MetricFigures<'_> {
+    // As in summary.csv: six decimals are far below what can be measured.
+    let rounded = |value: f64| value.is_finite().then(|| (value * 1e6).round() / 1e6);
+    let counts_apart = metric(rows[0].metric).is_some_and(|metric| {
+        matches!(metric.source, Source::Outcomes | Source::MeasuredOutcomes | Source::FinishReasons)
+    });
+    MetricFigures {
+        unit: rows[0].unit,
+        count: (!counts_apart).then_some(rows[0].count),
+        statistics: rows.iter().map(|row| (row.statistic, row.value.and_then(rounded))).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn figures_are_found_by_phase_metric_and_statistic() {
+        let (manifest, rows) = sample::two_phases();
+        let object: serde_json::Value = serde_json::from_str(&object(&manifest, &rows)).unwrap();
+        assert_eq!(object["verdict"], "insufficient");
+        assert_eq!(object["phases"][0]["ended_by"], "duration");
+        let figures = object["figures"].as_array().unwrap();
+        let high =
+            figures.iter().find(|group| group["phase"] == "high" && group["workload"] == "all").unwrap();
+        insta::assert_snapshot!(high["metrics"]["ttft"], @r#"{"count":400,"max":599.0,"mean":399.5,"min":200.0,"p1":203.0,"p10":239.0,"p25":299.0,"p5":219.0,"p50":399.0,"p75":499.0,"p90":559.0,"p95":579.0,"p99":595.0,"p99.9":null,"sd":115.614301,"unit":"ms"}"#);
+        assert_eq!(high["metrics"]["measured_requests"]["http_error"], 3.0);
+        assert_eq!(high["metrics"]["measured_requests"].get("count"), None);
+    }
+
+    #[test]
+    fn c138_figures_that_cannot_be_had_are_null() {
+        let (manifest, rows) = sample::all_failed();
+        let text = object(&manifest, &rows);
+        assert!(!text.to_lowercase().contains(":nan") && !text.to_lowercase().contains(":inf"));
+        let object: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(object["figures"][0]["metrics"]["ttft"]["p50"].is_null());
+    }
+}

@@ -1,0 +1,8 @@
+//! Results as people and programs read them.
+
+mod figure;
+pub mod json;
+pub mod terminal;
+
+#[cfg(test)]
+mod sample;

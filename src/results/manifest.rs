@@ -1,0 +1,317 @@
+//! What a run was: the part of the results that no row can hold.
+//!
+//! Written at the start with state `running` and again at the end, so that a run that was killed can be told
+//! from one that ended. Field names are stable; durations and instants carry their unit in the name.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::{Finding, Verdict};
+
+/// The number of this form of the manifest.
+pub const FORMAT: u32 = 1;
+
+/// `manifest.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Form of the file: [`FORMAT`].
+    pub format: u32,
+    /// Version of the program.
+    pub tool_version: String,
+    /// Stands in every request's id.
+    pub run_id: String,
+    /// Name of the scenario.
+    pub name: String,
+    /// When the run began, RFC 3339.
+    pub started: String,
+    /// How far it came.
+    pub state: State,
+    /// What the plan was drawn from.
+    pub seed: u64,
+    /// What made its prompts unlike those of other runs.
+    pub salt: Option<String>,
+    /// Address of the server without secrets, or `sim`.
+    pub target: String,
+    /// The model asked for.
+    pub model: Option<String>,
+    /// Which clock ran.
+    pub clock: ClockKind,
+    /// Where times of rows come from: `kernel`, `read`, `virtual`.
+    pub stamps: Option<String>,
+    /// CLOCK_MONOTONIC at the run's zero; none under the virtual clock.
+    pub origin_monotonic_ns: Option<u64>,
+    /// Limits of one exchange.
+    pub timeouts: Timeouts,
+    /// Every phase of every point and repeat, in order of running.
+    pub phases: Vec<PhaseEntry>,
+    /// Rows of data sets that were left out, by reason.
+    pub skipped_rows: Vec<SkippedRows>,
+    /// Free text of the scenario's `[about]`.
+    pub about: BTreeMap<String, String>,
+    /// Whether the figures can be trusted; none while running.
+    pub verdict: Option<VerdictEntry>,
+}
+
+/// How far a run came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It has begun, and has not said that it ended.
+    Running,
+    /// To its end.
+    Complete,
+    /// To a stop rule, or a failure of the client.
+    Stopped,
+    /// To a signal.
+    Interrupted,
+}
+
+/// Which clock a run was under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockKind {
+    /// The world's.
+    Real,
+    /// The rehearsal's.
+    Virtual,
+}
+
+/// Limits of one exchange; none where there is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timeouts {
+    /// To a connection.
+    pub connect_s: Option<f64>,
+    /// To the first generated text.
+    pub first_token_s: Option<f64>,
+    /// Of silence after it.
+    pub idle_s: Option<f64>,
+    /// Of the whole exchange.
+    pub total_s: Option<f64>,
+}
+
+/// A phase as it ran. Instants are from run start; none where it did not come to it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseEntry {
+    /// Point of a sweep, from 1.
+    pub point: Option<u32>,
+    /// Repeat of a point, from 1.
+    pub repeat: Option<u32>,
+    /// Its name.
+    pub name: String,
+    /// Whether it counts.
+    pub measured: bool,
+    /// When it began to offer load.
+    pub start_s: Option<f64>,
+    /// Where its window begins.
+    pub window_start_s: Option<f64>,
+    /// Where its window ends.
+    pub window_end_s: Option<f64>,
+    /// When it stopped offering load.
+    pub end_s: Option<f64>,
+    /// When its last request was over.
+    pub drained_s: Option<f64>,
+    /// Why it stopped offering load: `duration`, `requests`, `data`, `stop`, `signal`.
+    pub ended_by: Option<String>,
+    /// Requests `planned`, `sent`, and by outcome those that occurred, measured or not.
+    pub requests: BTreeMap<String, u64>,
+    /// Arrivals after a stop or signal, and slots that users never reached: due, and no longer planned.
+    pub not_planned: u64,
+}
+
+/// Rows of a data set that were left out for one reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkippedRows {
+    /// Name of the workload.
+    pub workload: String,
+    /// Why.
+    pub reason: String,
+    /// How many.
+    pub rows: u64,
+}
+
+/// Whether the figures can be trusted, and what there is to know about them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VerdictEntry {
+    /// `valid`, `insufficient` or `invalid`.
+    pub verdict: String,
+    /// Whether the server was simulated.
+    pub simulated: bool,
+    /// What speaks against them.
+    pub findings: Vec<FindingEntry>,
+}
+
+/// A finding in words and figures.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FindingEntry {
+    /// What it is about: `send_delay`.
+    pub kind: String,
+    /// `warning`, `insufficient` or `invalid`.
+    pub severity: String,
+    /// Name of the phase.
+    pub phase: String,
+    /// What was found, in `unit`.
+    pub measured: f64,
+    /// The limit, in `unit`.
+    pub threshold: f64,
+    /// `ms`, `share` or `requests`.
+    pub unit: String,
+    /// What was found and what it means.
+    pub text: String,
+    /// What to do.
+    pub advice: String,
+}
+
+impl VerdictEntry {
+    /// The verdict of these findings.
+    pub fn new(findings: &[Finding], simulated: bool) -> VerdictEntry {
+        VerdictEntry {
+            verdict: Verdict::of(findings).name().to_owned(),
+            simulated,
+            findings: findings.iter().map(FindingEntry::from).collect(),
+        }
+    }
+}
+
+impl From<&Finding> for FindingEntry {
+    fn from(finding: &Finding) -> FindingEntry {
+        FindingEntry {
+            kind: finding.kind.name().to_owned(),
+            severity: finding.severity.name().to_owned(),
+            phase: finding.phase.clone(),
+            measured: finding.measured,
+            threshold: finding.threshold,
+            unit: finding.kind.measure().name().to_owned(),
+            text: finding.to_string(),
+            advice: finding.kind.advice().to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::stats::verdict::{Figures, judge};
+
+    pub(crate) fn manifest() -> Manifest {
+        Manifest {
+            format: FORMAT,
+            tool_version: "0.1.0".to_owned(),
+            run_id: "r1".to_owned(),
+            name: "documents".to_owned(),
+            started: "2025-01-02T03:04:05Z".to_owned(),
+            state: State::Running,
+            seed: 7,
+            salt: None,
+            target: "http://127.0.0.1:8000".to_owned(),
+            model: Some("tiny".to_owned()),
+            clock: ClockKind::Real,
+            stamps: Some("read".to_owned()),
+            origin_monotonic_ns: Some(123_456_789),
+            timeouts: Timeouts {
+                connect_s: Some(5.0),
+                first_token_s: Some(120.0),
+                idle_s: Some(60.0),
+                total_s: None,
+            },
+            phases: vec![PhaseEntry {
+                point: None,
+                repeat: None,
+                name: "steady".to_owned(),
+                measured: true,
+                start_s: Some(0.0),
+                window_start_s: Some(30.0),
+                window_end_s: Some(300.0),
+                end_s: Some(300.0),
+                drained_s: Some(304.000_123),
+                ended_by: Some("duration".to_owned()),
+                requests: [("planned".to_owned(), 3), ("sent".to_owned(), 3), ("ok".to_owned(), 3)].into(),
+                not_planned: 0,
+            }],
+            skipped_rows: vec![SkippedRows {
+                workload: "chat".to_owned(),
+                reason: "no answer".to_owned(),
+                rows: 12,
+            }],
+            about: BTreeMap::new(),
+            verdict: None,
+        }
+    }
+
+    #[test]
+    fn a_manifest_is_read_back_as_it_was_written() {
+        let figures =
+            Figures { phase: "steady".to_owned(), ok: 3, decided: 3, measured: 3, ..Figures::default() };
+        let verdict = VerdictEntry::new(&judge(&figures, true), true);
+        let written = Manifest { state: State::Interrupted, verdict: Some(verdict), ..manifest() };
+        let text = serde_json::to_string_pretty(&written).unwrap();
+        assert_eq!(serde_json::from_str::<Manifest>(&text).unwrap(), written);
+        insta::assert_snapshot!(text, @r#"
+        {
+          "format": 1,
+          "tool_version": "0.1.0",
+          "run_id": "r1",
+          "name": "documents",
+          "started": "2025-01-02T03:04:05Z",
+          "state": "interrupted",
+          "seed": 7,
+          "salt": null,
+          "target": "http://127.0.0.1:8000",
+          "model": "tiny",
+          "clock": "real",
+          "stamps": "read",
+          "origin_monotonic_ns": 123456789,
+          "timeouts": {
+            "connect_s": 5.0,
+            "first_token_s": 120.0,
+            "idle_s": 60.0,
+            "total_s": null
+          },
+          "phases": [
+            {
+              "point": null,
+              "repeat": null,
+              "name": "steady",
+              "measured": true,
+              "start_s": 0.0,
+              "window_start_s": 30.0,
+              "window_end_s": 300.0,
+              "end_s": 300.0,
+              "drained_s": 304.000123,
+              "ended_by": "duration",
+              "requests": {
+                "ok": 3,
+                "planned": 3,
+                "sent": 3
+              },
+              "not_planned": 0
+            }
+          ],
+          "skipped_rows": [
+            {
+              "workload": "chat",
+              "reason": "no answer",
+              "rows": 12
+            }
+          ],
+          "about": {},
+          "verdict": {
+            "verdict": "insufficient",
+            "simulated": true,
+            "findings": [
+              {
+                "kind": "few_answers",
+                "severity": "insufficient",
+                "phase": "steady",
+                "measured": 3.0,
+                "threshold": 36.0,
+                "unit": "requests",
+                "text": "only 3 measured requests ended ok (wanted 36): high percentiles cannot be told from fewer",
+                "advice": "run longer, or send more requests"
+              }
+            ]
+          }
+        }
+        "#);
+    }
+}

@@ -1,0 +1,13 @@
+//! Results on disk: which columns there are, and how they get into files.
+//!
+//! [`Writer`] makes the folder and fills it; [`RequestRow::COLUMNS`], [`tables`] and [`Manifest`] say with what.
+
+pub mod columns;
+pub mod manifest;
+pub mod tables;
+pub mod text;
+pub mod writer;
+
+pub use columns::RequestRow;
+pub use manifest::Manifest;
+pub use writer::{Place, ResultsError, Writer};

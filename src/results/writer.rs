@@ -1,0 +1,406 @@
+//! The results folder: made at the start, never over an old one, readable at any moment.
+//!
+//! Rows reach a file in whole lines only, so a run that is killed leaves complete rows, and one that meets a
+//! full disk keeps all that was written. The manifest is replaced in one step.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::columns::RequestRow;
+use super::manifest::Manifest;
+use super::tables::{GAPS, SUMMARY, TIMELINE};
+use super::text::{Column, write_header, write_row};
+use crate::stats::{GapRow, SummaryRow, TimelineRow};
+
+/// Rows are handed to the system in pieces of about this size.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// How many names [`Place::Fresh`] tries.
+const FRESH_NAMES: u32 = 1_000;
+
+/// Where results go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Exactly here; it must not exist.
+    Exact(PathBuf),
+    /// Here, or where that exists beside it with `-2`, `-3`, … behind.
+    Fresh(PathBuf),
+}
+
+/// A results folder that could not be made or written.
+#[derive(Debug)]
+pub enum ResultsError {
+    /// Something is there already.
+    Exists {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// It could not be made.
+    Create {
+        /// Folder or file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It could not be written to. What was written before stands, in whole rows.
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for ResultsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ResultsError::Exists { path } => write!(
+                f,
+                "{} exists, and results are never overwritten: choose another folder with --out",
+                path.display()
+            ),
+            ResultsError::Create { path, source } => {
+                write!(f, "cannot create {}: {source}: {}", path.display(), remedy(source))
+            }
+            ResultsError::Write { path, source } => write!(
+                f,
+                "cannot write {}: {source}: {}; rows written so far are kept",
+                path.display(),
+                remedy(source)
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ResultsError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            ResultsError::Exists { .. } => None,
+            ResultsError::Create { source, .. } | ResultsError::Write { source, .. } => Some(source),
+        }
+    }
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free space, or choose a folder on another disk with --out"
+        }
+        _ => "choose a folder that can be written to with --out",
+    }
+}
+
+/// Writes the files of one run.
+pub struct Writer {
+    folder: PathBuf,
+    requests: Table,
+    gaps: Table,
+    summary: Table,
+    timeline: Table,
+}
+
+impl Writer {
+    /// Makes the folder with all files: tables with their header row, `scenario.toml`, and the manifest.
+    ///
+    /// # Errors
+    /// When the place is taken, or cannot be written to.
+    pub fn create(place: &Place, manifest: &Manifest, scenario: &str) -> Result<Writer, ResultsError> {
+        let folder = create_folder(place)?;
+        let writer = Writer {
+            requests: Table::create(folder.join("requests.csv"), RequestRow::COLUMNS)?,
+            gaps: Table::create(folder.join("gaps.csv"), GAPS)?,
+            summary: Table::create(folder.join("summary.csv"), SUMMARY)?,
+            timeline: Table::create(folder.join("timeline.csv"), TIMELINE)?,
+            folder,
+        };
+        let path = writer.folder.join("scenario.toml");
+        fs::write(&path, scenario).map_err(|source| ResultsError::Write { path, source })?;
+        writer.write_manifest(manifest)?;
+        Ok(writer)
+    }
+
+    /// Where the results are.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Adds a row to `requests.csv`. It reaches the file with the next full buffer, or with [`Writer::flush`].
+    ///
+    /// # Errors
+    /// When the file cannot be written to.
+    pub fn request(&mut self, row: &RequestRow<'_>) -> Result<(), ResultsError> {
+        self.requests.push(RequestRow::COLUMNS, row)
+    }
+
+    /// Hands all rows so far to the system; to be called at least once a second.
+    ///
+    /// # Errors
+    /// When a file cannot be written to.
+    pub fn flush(&mut self) -> Result<(), ResultsError> {
+        [&mut self.requests, &mut self.gaps, &mut self.summary, &mut self.timeline]
+            .into_iter()
+            .try_for_each(Table::flush)
+    }
+
+    /// Adds rows to `gaps.csv`: those of a point and repeat that has ended.
+    ///
+    /// # Errors
+    /// When the file cannot be written to.
+    pub fn gaps(&mut self, rows: &[GapRow]) -> Result<(), ResultsError> {
+        self.gaps.push_all(GAPS, rows)
+    }
+
+    /// Adds rows to `summary.csv`: those of a point and repeat that has ended.
+    ///
+    /// # Errors
+    /// When the file cannot be written to.
+    pub fn summary(&mut self, rows: &[SummaryRow]) -> Result<(), ResultsError> {
+        self.summary.push_all(SUMMARY, rows)
+    }
+
+    /// Adds rows to `timeline.csv`: those of a point and repeat that has ended.
+    ///
+    /// # Errors
+    /// When the file cannot be written to.
+    pub fn timeline(&mut self, rows: &[TimelineRow]) -> Result<(), ResultsError> {
+        self.timeline.push_all(TIMELINE, rows)
+    }
+
+    /// Replaces the manifest: the old one stands until the new one is whole.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), ResultsError> {
+        let path = self.folder.join("manifest.json");
+        let draft = self.folder.join(".manifest.json");
+        let write = || {
+            let mut text = serde_json::to_vec_pretty(manifest)?;
+            text.push(b'\n');
+            fs::write(&draft, text)?;
+            fs::rename(&draft, &path)
+        };
+        write().map_err(|source| ResultsError::Write { path: path.clone(), source })
+    }
+
+    /// Writes what is left, then the manifest with its last word.
+    ///
+    /// # Errors
+    /// When a file cannot be written to.
+    pub fn finish(&mut self, manifest: &Manifest) -> Result<(), ResultsError> {
+        self.flush()?;
+        self.write_manifest(manifest)
+    }
+}
+
+fn create_folder(place: &Place) -> Result<PathBuf, ResultsError> {
+    let (path, names) = match place {
+        Place::Exact(path) => (path, 1),
+        Place::Fresh(path) => (path, FRESH_NAMES),
+    };
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)
+            .map_err(|source| ResultsError::Create { path: parent.to_owned(), source })?;
+    }
+    for number in 1..=names {
+        let mut candidate = path.clone().into_os_string();
+        if number > 1 {
+            candidate.push(format!("-{number}"));
+        }
+        match fs::create_dir(&candidate) {
+            Ok(()) => return Ok(candidate.into()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(ResultsError::Create { path: candidate.into(), source }),
+        }
+    }
+    Err(ResultsError::Exists { path: path.clone() })
+}
+
+/// A CSV file that holds whole rows at any moment.
+struct Table {
+    path: PathBuf,
+    file: File,
+    /// Rows that are not in the file yet.
+    rows: String,
+    /// Bytes in the file.
+    written: u64,
+}
+
+impl Table {
+    fn create<R>(path: PathBuf, columns: &[Column<R>]) -> Result<Table, ResultsError> {
+        let file =
+            File::create_new(&path).map_err(|source| ResultsError::Create { path: path.clone(), source })?;
+        let mut table = Table { path, file, rows: String::new(), written: 0 };
+        write_header(columns, &mut table.rows);
+        table.flush()?;
+        Ok(table)
+    }
+
+    fn push<R>(&mut self, columns: &[Column<R>], row: &R) -> Result<(), ResultsError> {
+        write_row(columns, row, &mut self.rows);
+        if self.rows.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn push_all<R>(&mut self, columns: &[Column<R>], rows: &[R]) -> Result<(), ResultsError> {
+        rows.iter().try_for_each(|row| self.push(columns, row))?;
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<(), ResultsError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        if let Err(source) = self.file.write_all(self.rows.as_bytes()) {
+            self.drop_partial_row();
+            return Err(ResultsError::Write { path: self.path.clone(), source });
+        }
+        self.written += self.rows.len() as u64;
+        self.rows.clear();
+        Ok(())
+    }
+
+    /// After a failed write the file may end within a row. It goes back to its last whole one; if even that
+    /// fails, the write's own error says more.
+    fn drop_partial_row(&mut self) {
+        let _ = self.file.set_len(self.written);
+        let _ = io::Seek::seek(&mut self.file, io::SeekFrom::Start(self.written));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::manifest::State;
+    use super::super::manifest::tests::manifest;
+    use super::*;
+    use crate::record::Outcome;
+    use crate::stats::test_rows::{failed, ok};
+    use crate::stats::{Fold, PhaseSetup, RowEvents, Slo, Window, WorkloadSetup};
+    use crate::units::Micros;
+
+    fn writer(parent: &Path) -> Writer {
+        Writer::create(&Place::Exact(parent.join("run")), &manifest(), "name = \"documents\"\n").unwrap()
+    }
+
+    fn read(writer: &Writer, file: &str) -> String {
+        fs::read_to_string(writer.folder().join(file)).unwrap()
+    }
+
+    #[test]
+    fn every_file_is_there_and_readable_from_the_start() {
+        let parent = tempfile::tempdir().unwrap();
+        let writer = writer(parent.path());
+        for (file, columns) in
+            [("requests.csv", 62), ("gaps.csv", 8), ("summary.csv", 12), ("timeline.csv", 17)]
+        {
+            let text = read(&writer, file);
+            assert_eq!((text.lines().count(), text.trim_end().split(',').count()), (1, columns), "{file}");
+        }
+        assert_eq!(read(&writer, "scenario.toml"), "name = \"documents\"\n");
+        assert!(read(&writer, "manifest.json").contains("\"state\": \"running\""));
+    }
+
+    #[test]
+    fn c147_a_folder_that_exists_is_never_written_over() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("run");
+        let first = writer(parent.path());
+        let error = Writer::create(&Place::Exact(path.clone()), &manifest(), "").err().unwrap();
+        assert!(matches!(&error, ResultsError::Exists { path: taken } if *taken == path));
+        assert!(
+            error.to_string().ends_with("results are never overwritten: choose another folder with --out")
+        );
+        let second = Writer::create(&Place::Fresh(path), &manifest(), "").unwrap();
+        assert_eq!(second.folder(), parent.path().join("run-2"));
+        assert_eq!(read(&first, "scenario.toml"), "name = \"documents\"\n");
+    }
+
+    #[test]
+    fn rows_are_on_disk_after_a_flush_and_come_back_exactly() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut writer = writer(parent.path());
+        let mut broken = failed(5, Outcome::HttpError, 9);
+        broken.error = Some("bad \"thing\", line1\nline2".to_owned());
+        for record in [&ok(0, 10, 20, 3), &broken] {
+            writer.request(&RequestRow { record, phase: "steady", workload: "chat" }).unwrap();
+        }
+        assert_eq!(read(&writer, "requests.csv").lines().count(), 1, "not yet");
+        writer.flush().unwrap();
+        let text = read(&writer, "requests.csv");
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let error = reader.headers().unwrap().iter().position(|name| name == "error").unwrap();
+        let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+        assert_eq!((rows.len(), &rows[0][error], &rows[1][error]), (2, "", "bad \"thing\", line1\nline2"));
+    }
+
+    #[test]
+    fn a_full_buffer_reaches_the_disk_in_whole_rows() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut writer = writer(parent.path());
+        let record = ok(0, 10, 20, 3);
+        for _ in 0..1_000 {
+            writer.request(&RequestRow { record: &record, phase: "steady", workload: "chat" }).unwrap();
+        }
+        let text = read(&writer, "requests.csv");
+        assert!(text.len() > BUFFER_BYTES && text.ends_with('\n'));
+    }
+
+    #[test]
+    fn the_manifest_is_replaced_at_the_end() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut writer = writer(parent.path());
+        let complete = Manifest { state: State::Complete, ..manifest() };
+        writer.finish(&complete).unwrap();
+        assert_eq!(serde_json::from_str::<Manifest>(&read(&writer, "manifest.json")).unwrap(), complete);
+        assert!(!writer.folder().join(".manifest.json").exists());
+    }
+
+    #[test]
+    fn c138_tables_hold_empty_cells_and_never_nan() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut writer = writer(parent.path());
+        let phase = PhaseSetup { name: "steady".to_owned(), counts: true, open_loop: true };
+        let chat = WorkloadSetup { name: "chat".to_owned(), slo: Slo::default(), exact_output: false };
+        let mut fold = Fold::new(None, None, vec![phase], vec![chat]);
+        fold.set_window(0, Window { start: Some(Micros(0)), end: None });
+        (0..10).for_each(|i| fold.add(&failed(i, Outcome::ConnectError, i + 1), RowEvents::default()));
+        writer.summary(&fold.summary()).unwrap();
+        writer.gaps(&fold.gaps()).unwrap();
+        let text = read(&writer, "summary.csv");
+        assert!(text.contains("\n,,steady,chat,ttft,p99,,,,0,368,ms\n"));
+        assert!(text.contains("\n,,all,all,success,value,0,,,10,,share\n"));
+        let lower = text.to_lowercase();
+        assert!(!lower.contains(",nan") && !lower.contains(",inf") && !lower.contains(",-"));
+    }
+
+    #[test]
+    fn errors_name_the_path_and_what_to_do() {
+        let parent = tempfile::tempdir().unwrap();
+        let file = parent.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error =
+            Writer::create(&Place::Exact(file.join("run")), &manifest(), "").err().unwrap().to_string();
+        assert!(error.starts_with(&format!("cannot create {}", file.display())), "{error}");
+        let full = ResultsError::Write {
+            path: "r/requests.csv".into(),
+            source: io::Error::from(io::ErrorKind::StorageFull),
+        };
+        insta::assert_snapshot!(full, @r#"cannot write r/requests.csv: no storage space: free space, or choose a folder on another disk with --out; rows written so far are kept"#);
+    }
+
+    #[test]
+    fn after_a_failed_write_the_file_ends_with_a_whole_row_and_nothing_is_forgotten() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut writer = writer(parent.path());
+        let before = read(&writer, "requests.csv");
+        let record = ok(0, 10, 20, 3);
+        writer.request(&RequestRow { record: &record, phase: "steady", workload: "chat" }).unwrap();
+        let path = writer.folder().join("requests.csv");
+        let writable = std::mem::replace(&mut writer.requests.file, File::open(&path).unwrap());
+        assert!(matches!(writer.flush(), Err(ResultsError::Write { path: failed, .. }) if failed == path));
+        assert_eq!(read(&writer, "requests.csv"), before);
+        writer.requests.file = writable;
+        writer.flush().unwrap();
+        assert_eq!(read(&writer, "requests.csv").lines().count(), 2);
+    }
+}

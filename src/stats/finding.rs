@@ -1,0 +1,253 @@
+//! What there is to know when reading figures: how it weighs, what it means, what to do.
+//!
+//! The words of a finding stand here and nowhere else.
+
+use std::fmt;
+
+use super::verdict::Verdict;
+
+/// How much a finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// To know when reading the figures.
+    Warning,
+    /// The sample does not carry the figures.
+    Insufficient,
+    /// The figures are wrong.
+    Invalid,
+}
+
+impl Severity {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Warning => "warning",
+            Severity::Insufficient => "insufficient",
+            Severity::Invalid => "invalid",
+        }
+    }
+
+    pub(super) fn verdict(self) -> Verdict {
+        match self {
+            Severity::Warning => Verdict::Valid,
+            Severity::Insufficient => Verdict::Insufficient,
+            Severity::Invalid => Verdict::Invalid,
+        }
+    }
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FindingKind {
+    /// Requests went out late by the client's own fault.
+    SendDelay,
+    /// The client's event loop woke late.
+    LoopDelay,
+    /// The client itself failed.
+    ClientErrors,
+    /// Fewer requests were sent than were due.
+    RateNotReached,
+    /// Requests were dropped because `max_in_flight` was full.
+    Dropped,
+    /// Too few answers.
+    FewAnswers,
+    /// Answers unfinished at the end.
+    Unfinished,
+    /// Requests failed.
+    Failed,
+    /// Prompts were not as long as asked for.
+    PromptLength,
+    /// Answers were not as long as asked for.
+    OutputLength,
+    /// Answers ran into their token limit.
+    Truncated,
+    /// Events came together.
+    Bursts,
+    /// Tokens could not be counted.
+    Uncounted,
+    /// Limits could not be judged.
+    SloUnmeasurable,
+}
+
+/// Unit of what a finding measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Milliseconds.
+    Ms,
+    /// A share, from 0 to 1.
+    Share,
+    /// Requests.
+    Requests,
+}
+
+impl Measure {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Measure::Ms => "ms",
+            Measure::Share => "share",
+            Measure::Requests => "requests",
+        }
+    }
+
+    fn write(self, value: f64) -> String {
+        match self {
+            Measure::Ms if value < 9.95 => format!("{value:.1} ms"),
+            Measure::Ms => format!("{value:.0} ms"),
+            Measure::Share if value < 0.00995 => format!("{:.2} %", value * 100.0),
+            Measure::Share => format!("{:.1} %", value * 100.0),
+            Measure::Requests => format!("{value:.0} requests"),
+        }
+    }
+}
+
+/// One thing to know about the figures of a phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What it is about.
+    pub kind: FindingKind,
+    /// How much it weighs.
+    pub severity: Severity,
+    /// Name of the phase.
+    pub phase: String,
+    /// What was found.
+    pub measured: f64,
+    /// The limit it is over (or, for answers, under).
+    pub threshold: f64,
+    /// Rows behind it, where it is about rows.
+    pub count: u64,
+}
+
+impl FindingKind {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            FindingKind::SendDelay => "send_delay",
+            FindingKind::LoopDelay => "loop_delay",
+            FindingKind::ClientErrors => "client_errors",
+            FindingKind::RateNotReached => "rate_not_reached",
+            FindingKind::Dropped => "dropped",
+            FindingKind::FewAnswers => "few_answers",
+            FindingKind::Unfinished => "unfinished",
+            FindingKind::Failed => "failed",
+            FindingKind::PromptLength => "prompt_length",
+            FindingKind::OutputLength => "output_length",
+            FindingKind::Truncated => "truncated",
+            FindingKind::Bursts => "bursts",
+            FindingKind::Uncounted => "uncounted",
+            FindingKind::SloUnmeasurable => "slo_unmeasurable",
+        }
+    }
+
+    /// Unit of `measured` and `threshold`.
+    pub fn measure(self) -> Measure {
+        match self {
+            FindingKind::SendDelay | FindingKind::LoopDelay => Measure::Ms,
+            FindingKind::FewAnswers | FindingKind::Uncounted | FindingKind::SloUnmeasurable => {
+                Measure::Requests
+            }
+            _ => Measure::Share,
+        }
+    }
+
+    /// What it does to the figures.
+    pub fn meaning(self) -> &'static str {
+        match self {
+            FindingKind::SendDelay => {
+                "the schedule was not kept, and latencies from the due time contain the client"
+            }
+            FindingKind::LoopDelay => "times read by the client contain its own delay",
+            FindingKind::ClientErrors => "failures of the client are not failures of the server",
+            FindingKind::RateNotReached => "figures hold for the rate achieved, not for the one asked for",
+            FindingKind::Dropped => {
+                "the server saw less load than offered, and success counts them as failed"
+            }
+            FindingKind::FewAnswers => "high percentiles cannot be told from fewer",
+            FindingKind::Unfinished => "latencies lack the slowest answers",
+            FindingKind::Failed => "latencies are those of the answers that came",
+            FindingKind::PromptLength => "the load is not the one described",
+            FindingKind::OutputLength => "throughput and end-to-end times hold for the real lengths",
+            FindingKind::Truncated => "their lengths, and answers scored from them, are those of the limit",
+            FindingKind::Bursts => "gaps describe a buffer between model and client, not the model",
+            FindingKind::Uncounted => "token metrics lack them, and throughputs are lower bounds",
+            FindingKind::SloUnmeasurable => "they count as not good though no limit is known to be missed",
+        }
+    }
+
+    /// What to do.
+    pub fn advice(self) -> &'static str {
+        match self {
+            FindingKind::SendDelay | FindingKind::LoopDelay => {
+                "free the client's CPU, lower the load, or split it over machines with --shard"
+            }
+            FindingKind::ClientErrors => {
+                "see column `error` of requests.csv: descriptors, ports, or a file that could not be read"
+            }
+            FindingKind::RateNotReached => "raise max_in_flight, or lower the rate to what the server takes",
+            FindingKind::Dropped => "raise max_in_flight, lower the rate, or set when_full = \"wait\"",
+            FindingKind::FewAnswers => "run longer, or send more requests",
+            FindingKind::Unfinished => "lengthen or remove `drain`, or lower the load",
+            FindingKind::Failed => "see columns `outcome` and `error` of requests.csv",
+            FindingKind::PromptLength => {
+                "set target.tokenizer, so that prompts are made in the server's tokens"
+            }
+            FindingKind::OutputLength => "check that the server honours ignore_eos and min_tokens",
+            FindingKind::Truncated => "raise output.max_tokens, or set output.exact if the length is meant",
+            FindingKind::Bursts => "turn off buffering in the proxy or gateway on the way",
+            FindingKind::Uncounted => "let the server send usage (stream_options), or set target.tokenizer",
+            FindingKind::SloUnmeasurable => "limit a metric that this server's answers allow to measure",
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    /// What was found, in one sentence without a full stop, and what it means.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let measure = self.kind.measure();
+        let (measured, threshold, count) =
+            (measure.write(self.measured), measure.write(self.threshold), self.count);
+        match self.kind {
+            FindingKind::SendDelay => {
+                write!(f, "requests left up to {measured} late (p99; limit {threshold})")
+            }
+            FindingKind::LoopDelay => {
+                write!(f, "the client woke up to {measured} late (p99; limit {threshold})")
+            }
+            FindingKind::ClientErrors => {
+                write!(f, "{count} requests ({measured}) failed in the client itself (limit {threshold})")
+            }
+            FindingKind::RateNotReached => {
+                write!(
+                    f,
+                    "{measured} less was sent than was due (limit {threshold}); {count} requests were held back"
+                )
+            }
+            FindingKind::Dropped => write!(f, "{count} requests ({measured}) were dropped at max_in_flight"),
+            FindingKind::FewAnswers if count == 0 => write!(f, "no measured request ended ok"),
+            FindingKind::FewAnswers => {
+                write!(f, "only {count} measured requests ended ok (wanted {:.0})", self.threshold)
+            }
+            FindingKind::Unfinished => {
+                write!(f, "{count} requests ({measured}) were unfinished at the end (limit {threshold})")
+            }
+            FindingKind::Failed => write!(f, "{count} requests ({measured}) failed (limit {threshold})"),
+            FindingKind::PromptLength => {
+                write!(f, "prompts differ by {measured} from the length asked for (limit {threshold})")
+            }
+            FindingKind::OutputLength => {
+                write!(f, "answers differ by {measured} from the length asked for (limit {threshold})")
+            }
+            FindingKind::Truncated => {
+                write!(f, "{count} answers ({measured}) ran into max_tokens (limit {threshold})")
+            }
+            FindingKind::Bursts => {
+                write!(f, "tokens arrived in bursts: {measured} of gaps are zero (limit {threshold})")
+            }
+            FindingKind::Uncounted => write!(f, "the tokens of {count} answers could not be counted"),
+            FindingKind::SloUnmeasurable => {
+                write!(f, "{count} answers lack a metric that [slo] limits")
+            }
+        }?;
+        write!(f, ": {}", self.kind.meaning())
+    }
+}

@@ -1,0 +1,375 @@
+//! Can the figures be trusted?
+//!
+//! [`judge`] compares plain figures of a phase with the limits below and returns findings; the worst of them is
+//! the verdict of the run.
+
+pub use super::finding::{Finding, FindingKind, Severity};
+pub use super::tally::Lengths;
+
+/// Own delay (p99 of sends, or of the event loop) from which it is mentioned: below, timers and the scheduler
+/// of any machine show.
+const DELAY_WARNING_MS: f64 = 1.0;
+/// The same as a share of the median TTFT: below, it drowns in what is measured.
+const DELAY_WARNING_SHARE: f64 = 0.05;
+/// Own delay from which figures cannot stand, if it is also [`DELAY_INVALID_SHARE`] of the median TTFT.
+const DELAY_INVALID_MS: f64 = 10.0;
+/// A tenth: as much as the differences that people test for.
+const DELAY_INVALID_SHARE: f64 = 0.1;
+/// How far the rate sent may fall short of the rate due: more than the ends of a window can blur.
+const RATE_SHORTFALL: f64 = 0.02;
+/// Failed share from which the latencies of the others may be those of a server that sheds load.
+const FAILED_SHARE: f64 = 0.01;
+/// Share of the client's own failures above which a run is invalid.
+const CLIENT_ERROR_SHARE: f64 = 0.001;
+/// Share of unfinished answers from which p99 would lie among them.
+const CUT_WARNING_SHARE: f64 = 0.01;
+/// Share of unfinished answers from which p90 would lie among them.
+const CUT_INSUFFICIENT_SHARE: f64 = 0.1;
+/// The fewest answers to speak of: as many as p90 needs.
+const FEWEST_OK: u64 = 36;
+/// How far real lengths may differ from those asked for; a load of other lengths is another load.
+const LENGTH_DEVIATION: f64 = 0.05;
+/// Share of answers cut at their token limit from which lengths say more about the limit than the model.
+const TRUNCATED_SHARE: f64 = 0.1;
+/// Share of events that came together with the one before from which gaps describe a buffer.
+const ZERO_GAP_SHARE: f64 = 0.5;
+/// Gaps from which that share means anything.
+const FEWEST_GAPS: u64 = 20;
+
+/// What is known of one phase, over its measured rows; `None` where unknown.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Name of the phase.
+    pub phase: String,
+    /// Whether requests come at their own times, whatever the server does.
+    pub open_loop: bool,
+    /// p99 of lag − held.
+    pub send_delay_p99_ms: Option<f64>,
+    /// p99 of how late the sender's event loop woke.
+    pub loop_delay_p99_ms: Option<f64>,
+    /// Median TTFT.
+    pub ttft_p50_ms: Option<f64>,
+    /// Rate of requests due.
+    pub offered_per_s: Option<f64>,
+    /// Rate of requests sent.
+    pub achieved_per_s: Option<f64>,
+    /// Measured rows.
+    pub measured: u64,
+    /// Those that speak for or against the server.
+    pub decided: u64,
+    /// Those that ended `ok`.
+    pub ok: u64,
+    /// Those due while `max_in_flight` was full.
+    pub dropped: u64,
+    /// Those that waited for a place in flight or for their user.
+    pub held: u64,
+    /// Those unfinished at the end of the drain.
+    pub cut: u64,
+    /// Those that failed by the client's own fault.
+    pub client_errors: u64,
+    /// Prompt lengths.
+    pub prompt_lengths: Lengths,
+    /// Output lengths, where exact ones were asked for.
+    pub output_lengths: Lengths,
+    /// `ok` answers free to end where they like.
+    pub free_answers: u64,
+    /// Those of them that ran into their token limit.
+    pub truncated_answers: u64,
+    /// Gaps between events.
+    pub gaps: u64,
+    /// Those of no time at all.
+    pub zero_gaps: u64,
+    /// Answers whose tokens could not be counted.
+    pub uncounted: u64,
+    /// Answers not good because a limited metric could not be measured.
+    pub slo_unmeasurable: u64,
+}
+
+/// Whether a run's figures can be trusted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// They can.
+    Valid,
+    /// They may be right, but the sample does not carry them.
+    Insufficient,
+    /// They cannot.
+    Invalid,
+}
+
+impl Verdict {
+    /// The worst that `findings` say.
+    pub fn of(findings: &[Finding]) -> Verdict {
+        findings.iter().map(|finding| finding.severity.verdict()).max().unwrap_or(Verdict::Valid)
+    }
+
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Valid => "valid",
+            Verdict::Insufficient => "insufficient",
+            Verdict::Invalid => "invalid",
+        }
+    }
+}
+
+/// What speaks against the figures of a phase. With a `simulated` server, whose time is not the world's, the
+/// client's delays are worth a warning only.
+pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
+    let finding = |kind, severity, measured, threshold, count| Finding {
+        kind,
+        severity,
+        phase: figures.phase.clone(),
+        measured,
+        threshold,
+        count,
+    };
+    let delay = |kind, delay: Option<f64>| {
+        let (severity, limit) = judge_delay(delay?, figures.ttft_p50_ms)?;
+        let severity = if simulated { Severity::Warning } else { severity };
+        Some(finding(kind, severity, delay?, limit, 0))
+    };
+    let warn_over = |kind, part: u64, whole: u64, limit: f64| {
+        let share = share(part, whole)?;
+        (share > limit).then(|| finding(kind, Severity::Warning, share, limit, part))
+    };
+    let lengths = |kind, lengths: Lengths| {
+        let deviation = lengths.deviation().filter(|deviation| *deviation > LENGTH_DEVIATION)?;
+        Some(finding(kind, Severity::Warning, deviation, LENGTH_DEVIATION, 0))
+    };
+    let some_rows =
+        |kind, rows: u64| (rows > 0).then(|| finding(kind, Severity::Warning, rows as f64, 0.0, rows));
+    let client_errors = share(figures.client_errors, figures.measured)
+        .filter(|share| *share > CLIENT_ERROR_SHARE)
+        .map(|share| {
+            finding(
+                FindingKind::ClientErrors,
+                Severity::Invalid,
+                share,
+                CLIENT_ERROR_SHARE,
+                figures.client_errors,
+            )
+        });
+    let few = (figures.ok < FEWEST_OK).then(|| {
+        let (ok, fewest) = (figures.ok as f64, FEWEST_OK as f64);
+        finding(FindingKind::FewAnswers, Severity::Insufficient, ok, fewest, figures.ok)
+    });
+    let cut = share(figures.cut, figures.measured).and_then(|share| {
+        let (severity, limit) = match share {
+            over if over > CUT_INSUFFICIENT_SHARE => (Severity::Insufficient, CUT_INSUFFICIENT_SHARE),
+            over if over > CUT_WARNING_SHARE => (Severity::Warning, CUT_WARNING_SHARE),
+            _ => return None,
+        };
+        Some(finding(FindingKind::Unfinished, severity, share, limit, figures.cut))
+    });
+    let failed = figures.decided.saturating_sub(figures.ok + figures.dropped);
+    let bursts = (figures.gaps >= FEWEST_GAPS)
+        .then(|| warn_over(FindingKind::Bursts, figures.zero_gaps, figures.gaps, ZERO_GAP_SHARE));
+    let shortfall = shortfall(figures).filter(|share| *share > RATE_SHORTFALL).map(|share| {
+        finding(FindingKind::RateNotReached, Severity::Warning, share, RATE_SHORTFALL, figures.held)
+    });
+    let found = [
+        client_errors,
+        delay(FindingKind::SendDelay, figures.send_delay_p99_ms),
+        delay(FindingKind::LoopDelay, figures.loop_delay_p99_ms),
+        few,
+        cut,
+        warn_over(FindingKind::Failed, failed, figures.decided, FAILED_SHARE),
+        warn_over(FindingKind::Dropped, figures.dropped, figures.measured, 0.0),
+        shortfall,
+        lengths(FindingKind::PromptLength, figures.prompt_lengths),
+        lengths(FindingKind::OutputLength, figures.output_lengths),
+        warn_over(FindingKind::Truncated, figures.truncated_answers, figures.free_answers, TRUNCATED_SHARE),
+        bursts.flatten(),
+        some_rows(FindingKind::Uncounted, figures.uncounted),
+        some_rows(FindingKind::SloUnmeasurable, figures.slo_unmeasurable),
+    ];
+    found.into_iter().flatten().collect()
+}
+
+/// How much of what was due was not sent; `None` in a closed loop, where the server sets the pace.
+fn shortfall(figures: &Figures) -> Option<f64> {
+    let offered = figures.offered_per_s.filter(|offered| figures.open_loop && *offered > 0.0)?;
+    Some(1.0 - figures.achieved_per_s? / offered)
+}
+
+/// Weight of an own delay against the latency measured, and the limit it is over. Without any TTFT there is
+/// nothing that it could spoil but the schedule.
+fn judge_delay(delay_ms: f64, ttft_ms: Option<f64>) -> Option<(Severity, f64)> {
+    let ttft = ttft_ms.unwrap_or(0.0);
+    let invalid = DELAY_INVALID_MS.max(ttft * DELAY_INVALID_SHARE);
+    let warning = DELAY_WARNING_MS.max(ttft * DELAY_WARNING_SHARE);
+    match delay_ms {
+        over if over > invalid => Some((Severity::Invalid, invalid)),
+        over if over > warning => Some((Severity::Warning, warning)),
+        _ => None,
+    }
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A phase with nothing to say against it.
+    fn sound() -> Figures {
+        Figures {
+            phase: "steady".to_owned(),
+            open_loop: true,
+            send_delay_p99_ms: Some(0.2),
+            loop_delay_p99_ms: Some(0.1),
+            ttft_p50_ms: Some(100.0),
+            offered_per_s: Some(10.0),
+            achieved_per_s: Some(10.0),
+            measured: 1_000,
+            decided: 1_000,
+            ok: 1_000,
+            gaps: 5_000,
+            ..Figures::default()
+        }
+    }
+
+    fn kinds(figures: &Figures) -> String {
+        let found = judge(figures, false);
+        let words =
+            found.iter().map(|finding| format!("{} {}", finding.kind.name(), finding.severity.name()));
+        words.collect::<Vec<_>>().join(", ")
+    }
+
+    #[test]
+    fn a_sound_phase_is_valid_without_findings() {
+        assert_eq!(judge(&sound(), false), []);
+        assert_eq!(Verdict::of(&[]), Verdict::Valid);
+    }
+
+    #[test]
+    fn each_fault_has_its_finding_and_weight() {
+        let share = |planned, real| Lengths { planned, real };
+        let cases: [(&str, Figures, &str); 17] = [
+            (
+                "a delay of 6 % of TTFT",
+                Figures { send_delay_p99_ms: Some(6.0), ..sound() },
+                "send_delay warning",
+            ),
+            (
+                "a delay of 12 % of TTFT",
+                Figures { send_delay_p99_ms: Some(12.0), ..sound() },
+                "send_delay invalid",
+            ),
+            (
+                "2 ms beside a TTFT of 1 ms",
+                Figures { loop_delay_p99_ms: Some(2.0), ttft_p50_ms: Some(1.0), ..sound() },
+                "loop_delay warning",
+            ),
+            ("1 of 1,000 failed in the client", Figures { client_errors: 1, ..sound() }, ""),
+            (
+                "2 of 1,000 failed in the client",
+                Figures { client_errors: 2, ..sound() },
+                "client_errors invalid",
+            ),
+            (
+                "sent 5 % less than due",
+                Figures { achieved_per_s: Some(9.5), ..sound() },
+                "rate_not_reached warning",
+            ),
+            (
+                "the same in a closed loop",
+                Figures { achieved_per_s: Some(9.5), open_loop: false, ..sound() },
+                "",
+            ),
+            ("c085: one dropped", Figures { dropped: 1, ok: 999, ..sound() }, "dropped warning"),
+            (
+                "35 answers",
+                Figures { ok: 35, measured: 35, decided: 35, ..sound() },
+                "few_answers insufficient",
+            ),
+            ("2 % cut", Figures { cut: 20, decided: 980, ok: 980, ..sound() }, "unfinished warning"),
+            ("20 % cut", Figures { cut: 200, decided: 800, ok: 800, ..sound() }, "unfinished insufficient"),
+            ("2 % failed", Figures { ok: 980, ..sound() }, "failed warning"),
+            (
+                "prompts 6 % longer",
+                Figures { prompt_lengths: share(100, 106), ..sound() },
+                "prompt_length warning",
+            ),
+            (
+                "c151: 382 tokens of 5,000",
+                Figures { output_lengths: share(5_000, 382), ..sound() },
+                "output_length warning",
+            ),
+            (
+                "c152: half of the answers ran into the limit",
+                Figures { free_answers: 1_000, truncated_answers: 500, ..sound() },
+                "truncated warning",
+            ),
+            (
+                "c071: 59 of 60 gaps are zero",
+                Figures { gaps: 60, zero_gaps: 59, ..sound() },
+                "bursts warning",
+            ),
+            ("c150: no usage", Figures { uncounted: 1_000, ..sound() }, "uncounted warning"),
+        ];
+        for (story, figures, expected) in cases {
+            assert_eq!(kinds(&figures), expected, "{story}");
+        }
+    }
+
+    #[test]
+    fn the_verdict_is_the_worst_finding() {
+        let figures = Figures { ok: 10, decided: 10, measured: 10, client_errors: 1, ..sound() };
+        assert_eq!(Verdict::of(&judge(&figures, false)), Verdict::Invalid);
+        let figures = Figures { ok: 10, decided: 10, measured: 10, ..sound() };
+        assert_eq!(Verdict::of(&judge(&figures, false)), Verdict::Insufficient);
+    }
+
+    #[test]
+    fn delays_beside_a_simulated_server_are_warnings() {
+        let figures = Figures { send_delay_p99_ms: Some(500.0), loop_delay_p99_ms: Some(500.0), ..sound() };
+        assert_eq!(Verdict::of(&judge(&figures, false)), Verdict::Invalid);
+        assert_eq!(Verdict::of(&judge(&figures, true)), Verdict::Valid);
+        assert_eq!(judge(&figures, true).len(), 2);
+    }
+
+    #[test]
+    fn a_phase_without_any_row_is_insufficient_and_nothing_else() {
+        assert_eq!(kinds(&Figures::default()), "few_answers insufficient");
+    }
+
+    #[test]
+    fn findings_say_what_was_found_and_what_it_means() {
+        let figures = Figures {
+            send_delay_p99_ms: Some(12.34),
+            achieved_per_s: Some(9.0),
+            dropped: 88,
+            held: 12,
+            cut: 3,
+            client_errors: 2,
+            ok: 30,
+            decided: 995,
+            prompt_lengths: Lengths { planned: 100, real: 120 },
+            output_lengths: Lengths { planned: 5_000, real: 382 },
+            free_answers: 20,
+            truncated_answers: 10,
+            zero_gaps: 4_900,
+            uncounted: 7,
+            slo_unmeasurable: 4,
+            ..sound()
+        };
+        let texts: Vec<_> = judge(&figures, false).iter().map(Finding::to_string).collect();
+        insta::assert_snapshot!(texts.join("\n"), @r#"
+        2 requests (0.20 %) failed in the client itself (limit 0.10 %): failures of the client are not failures of the server
+        requests left up to 12 ms late (p99; limit 10 ms): the schedule was not kept, and latencies from the due time contain the client
+        only 30 measured requests ended ok (wanted 36): high percentiles cannot be told from fewer
+        877 requests (88.1 %) failed (limit 1.0 %): latencies are those of the answers that came
+        88 requests (8.8 %) were dropped at max_in_flight: the server saw less load than offered, and success counts them as failed
+        10.0 % less was sent than was due (limit 2.0 %); 12 requests were held back: figures hold for the rate achieved, not for the one asked for
+        prompts differ by 20.0 % from the length asked for (limit 5.0 %): the load is not the one described
+        answers differ by 92.4 % from the length asked for (limit 5.0 %): throughput and end-to-end times hold for the real lengths
+        10 answers (50.0 %) ran into max_tokens (limit 10.0 %): their lengths, and answers scored from them, are those of the limit
+        tokens arrived in bursts: 98.0 % of gaps are zero (limit 50.0 %): gaps describe a buffer between model and client, not the model
+        the tokens of 7 answers could not be counted: token metrics lack them, and throughputs are lower bounds
+        4 answers lack a metric that [slo] limits: they count as not good though no limit is known to be missed
+        "#);
+    }
+}
