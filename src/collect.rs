@@ -9,15 +9,15 @@ use std::time::Duration;
 use crate::record::{
     Ended, EndedBy, Event, Fate, GapFigures, Outcome, RequestRecord, Stamp, Timeline, TokenSource,
 };
-use crate::results::{self, RequestWriter};
+use crate::results::{RequestRow, ResultsError, Writer};
 use crate::scenario::{Load, Phase, Scenario};
+use crate::stats::Slo;
 use crate::stats::fold::{Fold, PhaseSetup, WorkloadSetup};
-use crate::stats::percentile::{Percentile, nearest_rank};
-use crate::stats::scope::Window;
-use crate::stats::tally::RowEvents;
+use crate::stats::percentile::Percentile;
+use crate::stats::Window;
+use crate::stats::RowEvents;
 use crate::stats::timeline::PerSecond;
 use crate::stats::verdict::{Finding, judge};
-use crate::stats::Slo;
 use crate::units::{Micros, Nanos};
 
 /// Events of unfinished long streams are held up to this much in all; more are counted and left out.
@@ -58,24 +58,19 @@ pub struct Progress {
 /// Takes in a run.
 pub struct Collector {
     phases: Vec<Phase>,
-    slos: Vec<Slo>,
-    writer: RequestWriter,
+    /// Name and limits of each.
+    workloads: Vec<(String, Slo)>,
+    writer: Writer,
     origin: Nanos,
     courses: Vec<Option<PhaseCourse>>,
     fold: Fold,
     seconds: PerSecond,
-    clients: Vec<OwnDelays>,
+    /// How late the event loop woke, by phase.
+    loop_delays: Vec<Vec<Micros>>,
     held: BTreeMap<u64, Vec<Stamp>>,
     held_count: usize,
     left_out: u64,
     progress: Progress,
-}
-
-/// How late the client itself was, in one phase.
-#[derive(Clone, Debug, Default)]
-struct OwnDelays {
-    sends: Vec<Micros>,
-    loops: Vec<Micros>,
 }
 
 /// What a run came to.
@@ -91,12 +86,12 @@ pub struct Collected {
     /// Token-bearing events that were not kept for want of room.
     pub stamps_left_out: u64,
     /// Where the rows went.
-    pub writer: RequestWriter,
+    pub writer: Writer,
 }
 
 impl Collector {
     /// A collector before the first event; rows go to `writer`.
-    pub fn new(scenario: &Scenario, writer: RequestWriter) -> Collector {
+    pub fn new(scenario: &Scenario, writer: Writer) -> Collector {
         let phase_setup = |phase: &Phase| PhaseSetup {
             name: phase.name.clone(),
             counts: phase.measure,
@@ -115,13 +110,17 @@ impl Collector {
         );
         Collector {
             phases: scenario.phases.clone(),
-            slos: scenario.workloads.iter().map(|workload| workload.slo.clone()).collect(),
+            workloads: scenario
+                .workloads
+                .iter()
+                .map(|workload| (workload.name.clone(), workload.slo.clone()))
+                .collect(),
             writer,
             origin: Nanos::ZERO,
             courses: vec![None; scenario.phases.len()],
             fold,
             seconds: PerSecond::new(None, None),
-            clients: vec![OwnDelays::default(); scenario.phases.len()],
+            loop_delays: vec![Vec::new(); scenario.phases.len()],
             held: BTreeMap::new(),
             held_count: 0,
             left_out: 0,
@@ -133,7 +132,7 @@ impl Collector {
     ///
     /// # Errors
     /// When a row cannot be written; nothing written before is lost.
-    pub fn take(&mut self, event: Event) -> Result<(), results::Error> {
+    pub fn take(&mut self, event: Event) -> Result<(), ResultsError> {
         match event {
             Event::RunStarted { origin } => self.origin = origin,
             Event::PhaseStarted { phase, at } => self.start_phase(phase, at),
@@ -149,8 +148,8 @@ impl Collector {
             }
             Event::RunEnded { .. } => {}
             Event::LoopDelay { delay, .. } => {
-                if let Some(client) = self.clients.get_mut(self.progress.phase as usize) {
-                    client.loops.push(Micros::from_duration(delay));
+                if let Some(delays) = self.loop_delays.get_mut(self.progress.phase as usize) {
+                    delays.push(Micros::from_duration(delay));
                 }
             }
         }
@@ -171,7 +170,7 @@ impl Collector {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn flush(&mut self) -> Result<(), results::Error> {
+    pub fn flush(&mut self) -> Result<(), ResultsError> {
         self.writer.flush()
     }
 
@@ -189,9 +188,9 @@ impl Collector {
         let mut findings = Vec::new();
         for mut figures in self.fold.figures() {
             let index = self.phases.iter().position(|phase| phase.name == figures.phase);
-            if let Some(client) = index.and_then(|index| self.clients.get_mut(index)) {
-                figures.send_delay_p99_ms = p99_ms(&mut client.sends);
-                figures.loop_delay_p99_ms = p99_ms(&mut client.loops);
+            if let Some(delays) = index.and_then(|index| self.loop_delays.get_mut(index)) {
+                delays.sort_unstable();
+                figures.loop_delay_p99_ms = Percentile::P99.nearest_rank(delays).map(Micros::as_ms);
             }
             findings.extend(judge(&figures, simulated));
         }
@@ -243,7 +242,7 @@ impl Collector {
         self.held.entry(request).or_default().extend(&stamps[..kept]);
     }
 
-    fn end_request(&mut self, mut ended: Ended) -> Result<(), results::Error> {
+    fn end_request(&mut self, mut ended: Ended) -> Result<(), ResultsError> {
         let stamps = self.stamps_of(&mut ended);
         let instants: Vec<Micros> = stamps.iter().map(|stamp| stamp.at.micros_from(self.origin)).collect();
         let tokens: Option<Vec<u32>> = stamps.iter().map(|stamp| stamp.tokens).collect();
@@ -253,18 +252,14 @@ impl Collector {
         let window = window.filter(|_| self.phases[phase].measure);
         let workload = ended.planned.workload as usize;
         let mut record = close(ended, self.origin, events, window);
-        record.slo_met = self.slos.get(workload).and_then(|slo| slo.judge(&record));
-        if record.measured
-            && let Some(lag) = record.lag()
-        {
-            self.clients[phase].sends.push(lag - record.held.unwrap_or_default());
-        }
+        record.slo_met = self.workloads[workload].1.judge(&record);
         self.progress.ended += 1;
         self.progress.ok += u64::from(record.outcome == Outcome::Ok);
         self.progress.unsent += u64::from(!record.outcome.was_sent());
         self.fold.add(&record, events);
         self.seconds.add(&record, events);
-        self.writer.write(&record)
+        let phase = &self.phases[phase].name;
+        self.writer.request(&RequestRow { record: &record, phase, workload: &self.workloads[workload].0 })
     }
 
     /// All token-bearing events of a request, those handed over before its end first.
@@ -284,11 +279,6 @@ impl Collector {
 
 fn window_of(course: &PhaseCourse) -> Window {
     Window { start: Some(course.window_start), end: course.window_end }
-}
-
-fn p99_ms(delays: &mut [Micros]) -> Option<f64> {
-    delays.sort_unstable();
-    nearest_rank(delays, Percentile::P99).map(|delay| delay.as_ms())
 }
 
 /// Closes a request into its record: instants from run start, rounded once.
@@ -363,9 +353,8 @@ fn tokens_in_window(
     events: RowEvents<'_>,
     window: Window,
 ) -> Option<f64> {
-    let is_inside = |at: &Micros| {
-        window.start.is_none_or(|start| *at >= start) && window.end.is_none_or(|end| *at < end)
-    };
+    let is_inside =
+        |at: &Micros| window.start.is_none_or(|start| *at >= start) && window.end.is_none_or(|end| *at < end);
     let tokens = record.output_tokens? as f64;
     if event_count == 0 {
         return record.last_output.map(|at| if is_inside(&at) { tokens } else { 0.0 });
@@ -382,8 +371,8 @@ fn gap_figures(stamps: &[Micros]) -> GapFigures {
     let mut gaps: Vec<Micros> = stamps.windows(2).map(|pair| pair[1] - pair[0]).collect();
     gaps.sort_unstable();
     GapFigures {
-        p50: nearest_rank(&gaps, Percentile::P50),
-        p99: nearest_rank(&gaps, Percentile::P99),
+        p50: Percentile::P50.nearest_rank(&gaps),
+        p99: Percentile::P99.nearest_rank(&gaps),
         max: gaps.last().copied(),
     }
 }

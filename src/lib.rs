@@ -1,8 +1,10 @@
 //! Tonnage: a declarative, scenario-driven load generator for language-model servers.
 
 pub mod arrival;
+pub mod cli;
 pub mod client;
 pub mod clock;
+pub mod collect;
 pub mod dataset;
 pub mod diagnostic;
 pub mod distribution;

@@ -8,7 +8,7 @@ use super::args::ScenarioArgs;
 use super::exit::{Exit, Failure};
 use super::prepare::Prepared;
 use crate::collect::{Collected, Collector, PhaseCourse};
-use crate::report::terminal;
+use crate::report::{json, terminal};
 use crate::results::manifest::{ClockKind, FORMAT, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry};
 use crate::results::{Manifest, Place, ResultsError, Writer};
 use crate::scenario::Endpoint;
@@ -54,7 +54,12 @@ impl Facts<'_> {
     }
 
     /// Writes what the run came to, prints it, and says how to end.
-    pub(super) fn close(&self, collected: Collected, end: &End, args: &ScenarioArgs) -> Result<Exit, Failure> {
+    pub(super) fn close(
+        &self,
+        collected: Collected,
+        end: &End,
+        args: &ScenarioArgs,
+    ) -> Result<Exit, Failure> {
         let Collected { courses, fold, seconds, findings, mut writer, .. } = collected;
         let verdict = Verdict::of(&findings);
         let mut manifest = self.manifest();
@@ -64,7 +69,8 @@ impl Facts<'_> {
         for (index, (entry, course)) in manifest.phases.iter_mut().zip(&courses).enumerate() {
             if let Some(course) = course {
                 fill(entry, course);
-                entry.requests = fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
+                entry.requests =
+                    fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
             }
         }
         let summary = fold.summary();
@@ -75,13 +81,14 @@ impl Facts<'_> {
             writer.finish(&manifest)
         };
         let written = write(&mut writer);
-        let report = terminal::Report { manifest: &manifest, summary: &summary, findings: &findings };
-        let mut out = std::io::stdout();
-        let text = if args.json { report.json(writer.folder()) } else { report.text() };
+        let text =
+            if args.json { json::object(&manifest, &summary) } else { terminal::text(&manifest, &summary) };
         // A closed pipe is the reader's choice, and the files stand.
-        let _ = writeln!(out, "{text}");
-        if !args.json {
-            let _ = writeln!(out, "{}", writer.folder().display());
+        let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
+        if args.json {
+            let _ = writeln!(std::io::stderr(), "{}", writer.folder().display());
+        } else {
+            let _ = writeln!(std::io::stdout(), "\n{}", writer.folder().display());
         }
         if let Err(error) = written {
             return Err(Failure::new(Exit::Unexpected, format!("error: {error}")));

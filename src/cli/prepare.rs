@@ -39,13 +39,17 @@ pub(super) enum Purpose {
 }
 
 /// Reads and checks everything; says all that is wrong before any traffic.
-pub(super) fn prepare(args: &ScenarioArgs, target: Option<String>, purpose: Purpose) -> Result<Prepared, Failure> {
+pub(super) fn prepare(
+    args: &ScenarioArgs,
+    target: Option<String>,
+    purpose: Purpose,
+) -> Result<Prepared, Failure> {
     let overrides = Overrides { set: args.overrides.clone(), target };
     let loaded = crate::scenario::load(&args.file, &overrides).map_err(|problems| refused(&problems))?;
     let mut scenario = loaded.scenario;
     let mut notes = loaded.warnings;
     let datasets = scan_datasets(&scenario, &mut notes)?;
-    bound_requests(&mut scenario, &datasets, &mut notes);
+    compare_requests_with_rows(&scenario, &datasets, &mut notes);
     if notes.has_errors() {
         return Err(refused(&notes));
     }
@@ -77,7 +81,9 @@ impl Prepared {
     /// Composes this scenario's requests for `model`.
     pub(super) fn composer(&self, model: &str) -> Composer {
         let rows = self.scenario.workloads.iter().zip(&self.datasets).map(|(workload, dataset)| {
-            let (PromptSource::Dataset(source), Some(dataset)) = (&workload.prompt, dataset) else { return None };
+            let (PromptSource::Dataset(source), Some(dataset)) = (&workload.prompt, dataset) else {
+                return None;
+            };
             let (shuffle, when) = (source.shuffle, source.when_exhausted);
             Some(RowOrder::new(dataset.rows(), shuffle, when, self.seed, &workload.name))
         });
@@ -121,18 +127,18 @@ fn scan_datasets(scenario: &Scenario, notes: &mut Diagnostics) -> Result<Vec<Opt
     if notes.has_errors() { Err(refused(notes)) } else { Ok(datasets) }
 }
 
-/// Turns `"all"` into the number of rows, and refuses a count that a data set under `when_exhausted = "error"`
-/// cannot serve.
-fn bound_requests(scenario: &mut Scenario, datasets: &[Option<Arc<Dataset>>], notes: &mut Diagnostics) {
-    let rows: u64 = datasets.iter().flatten().map(|dataset| u64::from(dataset.rows())).sum();
-    for phase in &mut scenario.phases {
-        if phase.requests == Some(Requests::All) {
-            phase.requests = Some(Requests::Count(rows));
-        }
-    }
+/// Holds the requests asked for against the rows there are; a count that a data set under
+/// `when_exhausted = "error"` cannot serve is an error.
+fn compare_requests_with_rows(
+    scenario: &Scenario,
+    datasets: &[Option<Arc<Dataset>>],
+    notes: &mut Diagnostics,
+) {
+    let all: u64 = datasets.iter().flatten().map(|dataset| u64::from(dataset.rows())).sum();
     let wanted = scenario.phases.iter().map(|phase| match phase.requests {
         Some(Requests::Count(count)) => count,
-        _ => 0,
+        Some(Requests::All) => all,
+        None => 0,
     });
     let wanted: u64 = wanted.sum();
     for (workload, dataset) in scenario.workloads.iter().zip(datasets) {
@@ -141,10 +147,8 @@ fn bound_requests(scenario: &mut Scenario, datasets: &[Option<Arc<Dataset>>], no
         if wanted <= rows || scenario.workloads.len() > 1 {
             continue;
         }
-        let message = format!(
-            "workload `{}` has {rows} rows and the phases ask for {wanted} requests",
-            workload.name
-        );
+        let message =
+            format!("workload `{}` has {rows} rows and the phases ask for {wanted} requests", workload.name);
         match source.when_exhausted {
             WhenExhausted::Error => notes.push(
                 Diagnostic::error(message)

@@ -36,7 +36,9 @@ pub(super) fn run(args: &RehearseArgs) -> Result<Exit, Failure> {
     let (sender, signals) = channel();
     signals::listen(move |signal| sender.send(signal).is_ok())?;
     let rehearsed = Clock::run_virtual(|clock| rehearse(args, &prepared, profile, clock, signals));
-    rehearsed.map_err(|error| Failure::new(Exit::Unexpected, format!("error: the runtime cannot start: {error}")))?
+    rehearsed.map_err(|error| {
+        Failure::new(Exit::Unexpected, format!("error: the runtime cannot start: {error}"))
+    })?
 }
 
 async fn rehearse(
@@ -80,8 +82,8 @@ async fn rehearse(
     let (ending, _) = run.run(&mut source).await;
     drop(run);
     let gathered = Rc::into_inner(desk).map(RefCell::into_inner);
-    let gathered =
-        gathered.ok_or_else(|| Failure::new(Exit::Unexpected, "error: the rehearsal did not come to rest"))?;
+    let gathered = gathered
+        .ok_or_else(|| Failure::new(Exit::Unexpected, "error: the rehearsal did not come to rest"))?;
     conclude(&facts, gathered, &ending, None, caught.get(), &args.scenario)
 }
 

@@ -32,7 +32,13 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         }
     };
     let max_in_flight = target::descriptors(&prepared.scenario, embedded.is_some())?;
-    let measuring = Measuring { args: &args.scenario, prepared: &prepared, url, max_in_flight, simulated: embedded.is_some() };
+    let measuring = Measuring {
+        args: &args.scenario,
+        prepared: &prepared,
+        url,
+        max_in_flight,
+        simulated: embedded.is_some(),
+    };
     let ended = Clock::run_real(|clock| measuring.measure(clock));
     drop(embedded);
     ended.map_err(|error| unexpected(format!("the runtime cannot start: {error}")))?
@@ -45,7 +51,8 @@ fn embed(profile: &str, api_key: Option<String>) -> Result<Embedded, Failure> {
 }
 
 fn loopback(server: &Embedded) -> Result<TargetUrl, Failure> {
-    TargetUrl::parse(&format!("http://{}", server.addr())).map_err(|error| unexpected(error.problem.to_owned()))
+    TargetUrl::parse(&format!("http://{}", server.addr()))
+        .map_err(|error| unexpected(error.problem.to_owned()))
 }
 
 /// A run about to be made.
@@ -81,7 +88,8 @@ impl Measuring<'_> {
         }
 
         let (ask, mut asked) = unbounded_channel();
-        let monotonic = clock.monotonic().ok_or_else(|| unexpected("the clock is not the real one".into()))?;
+        let monotonic =
+            clock.monotonic().ok_or_else(|| unexpected("the clock is not the real one".into()))?;
         let live = (!self.args.quiet).then(|| Live::new(scenario));
         let collecting =
             collecting::start(facts.collector(writer), monotonic, live, ask.clone(), !self.simulated);
@@ -129,7 +137,12 @@ impl Measuring<'_> {
         let _ = writeln!(
             err,
             "{} → {served}{model} at {} (seed {})\ntime-outs: connect {:?}, first token {:?}, idle {:?}, total {total}",
-            scenario.name, self.url, self.prepared.seed.0, timeouts.connect, timeouts.first_token, timeouts.idle,
+            scenario.name,
+            self.url,
+            self.prepared.seed.0,
+            timeouts.connect,
+            timeouts.first_token,
+            timeouts.idle,
         );
         let unstated = |load: &Load| matches!(load, Load::Open { max_in_flight: None, .. });
         if scenario.phases.iter().any(|phase| unstated(&phase.load)) {

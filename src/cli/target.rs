@@ -44,15 +44,19 @@ pub(super) fn client(
 }
 
 /// Looks whether the target is there and says which model to ask for.
-pub(super) async fn find_model(client: &Client, url: &TargetUrl, stated: Option<&str>) -> Result<String, Failure> {
+pub(super) async fn find_model(
+    client: &Client,
+    url: &TargetUrl,
+    stated: Option<&str>,
+) -> Result<String, Failure> {
     let at = format!("{}://{}", url.scheme.name(), url.authority());
     let listed = client.models().await.map_err(|reason| not_ready(&at, reason))?;
     match (stated, listed) {
         (Some(model), _) => Ok(model.to_owned()),
         (None, Models::Listed(names)) if names.len() == 1 => Ok(names[0].clone()),
-        (None, Models::Listed(names)) if names.is_empty() => Err(usage(format!(
-            "{at} lists no model\n  help: name the one to ask for with target.model"
-        ))),
+        (None, Models::Listed(names)) if names.is_empty() => {
+            Err(usage(format!("{at} lists no model\n  help: name the one to ask for with target.model")))
+        }
         (None, Models::Listed(names)) => Err(usage(format!(
             "{at} serves {} models, and the scenario names none\n  help: set target.model to one of {}",
             names.len(),
@@ -73,7 +77,9 @@ fn not_ready(at: &str, reason: NotReady) -> Failure {
         NotReady::Refused(status) => format!(
             "{at} refuses the key ({status})\n  help: name the variable that holds the right one with target.api_key_env"
         ),
-        NotReady::Unavailable(status) => format!("{at} is not ready ({status})\n  help: try again when it has loaded"),
+        NotReady::Unavailable(status) => {
+            format!("{at} is not ready ({status})\n  help: try again when it has loaded")
+        }
     };
     Failure::new(Exit::Unreachable, format!("error: {message}"))
 }
@@ -82,8 +88,9 @@ fn not_ready(at: &str, reason: NotReady) -> Failure {
 ///
 /// Refuses a closed loop that cannot have a connection for each user.
 pub(super) fn descriptors(scenario: &Scenario, embedded: bool) -> Result<usize, Failure> {
-    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)
-        .map_err(|error| Failure::new(Exit::Unexpected, format!("error: cannot read the limit on files: {error}")))?;
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(|error| {
+        Failure::new(Exit::Unexpected, format!("error: cannot read the limit on files: {error}"))
+    })?;
     // A refusal leaves the soft limit, which then holds.
     let limit = setrlimit(Resource::RLIMIT_NOFILE, hard, hard).map_or(soft, |()| hard);
     // An embedded server holds the other end of each connection.
@@ -103,8 +110,9 @@ pub(super) fn descriptors(scenario: &Scenario, embedded: bool) -> Result<usize, 
 }
 
 fn sensitive(value: &str, what: &str) -> Result<HeaderValue, Failure> {
-    let mut value = HeaderValue::from_str(value)
-        .map_err(|_| usage(format!("the value of {what} cannot stand in a header: it has a control character")))?;
+    let mut value = HeaderValue::from_str(value).map_err(|_| {
+        usage(format!("the value of {what} cannot stand in a header: it has a control character"))
+    })?;
     value.set_sensitive(true);
     Ok(value)
 }

@@ -10,7 +10,7 @@ use hyper::{Method, StatusCode};
 
 use super::Client;
 use super::exchange::describe;
-use super::link::{Link, Read};
+use super::link::Read;
 
 /// A target that has not answered the first question by then is not ready.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -71,18 +71,12 @@ impl Client {
             match poll_fn(|context| link.poll_body(&mut body, context)).await {
                 Read::Data(bytes) if whole.len() + bytes.len() > LIST_LIMIT_BYTES => break,
                 Read::Data(bytes) => whole.extend_from_slice(&bytes),
-                Read::End => {
-                    self.keep(link);
-                    break;
-                }
+                // The connection is not kept: the run's first request opens its own, as all others may.
+                Read::End => break,
                 Read::Failed(error) => return Err(failed(error)),
             }
         }
         Ok((status, whole))
-    }
-
-    fn keep(&self, link: Link) {
-        self.pool.give_back(link);
     }
 }
 

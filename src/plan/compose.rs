@@ -17,7 +17,7 @@ static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("words.txt").l
 pub struct Salt(pub u64);
 
 /// A prompt of exactly `count` words, its words drawn for `request` alone.
-pub(super) fn synthetic(salt: Salt, workload: &str, request: u64, count: u32) -> Vec<Message> {
+pub(super) fn synthetic(salt: Salt, workload: &str, request: u64, count: u64) -> Vec<Message> {
     let mut stream = Seed(salt.0).indexed_stream("words", workload, request);
     let words = &*WORDS;
     let mut text = String::with_capacity(count as usize * 6);
@@ -34,7 +34,7 @@ pub(super) fn synthetic(salt: Salt, workload: &str, request: u64, count: u32) ->
 mod tests {
     use super::*;
 
-    fn text(salt: u64, request: u64, count: u32) -> String {
+    fn text(salt: u64, request: u64, count: u64) -> String {
         synthetic(Salt(salt), "chat", request, count).remove(0).content
     }
 

@@ -16,7 +16,7 @@ pub enum Prompts {
     /// This many words, drawn for each request.
     Synthetic {
         /// Words a prompt.
-        words: u32,
+        words: u64,
     },
     /// Rows of a data set.
     Rows(Arc<Dataset>),

@@ -2,6 +2,7 @@
 
 mod figure;
 pub mod json;
+pub mod live;
 pub mod terminal;
 
 #[cfg(test)]

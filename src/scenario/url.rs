@@ -13,7 +13,8 @@ pub enum Scheme {
 }
 
 impl Scheme {
-    fn name(self) -> &'static str {
+    /// The name in URLs.
+    pub fn name(self) -> &'static str {
         match self {
             Scheme::Http => "http",
             Scheme::Https => "https",
