@@ -11,11 +11,11 @@ use crate::record::{
 };
 use crate::results::{RequestRow, ResultsError, Writer};
 use crate::scenario::{Load, Phase, Scenario};
+use crate::stats::RowEvents;
 use crate::stats::Slo;
+use crate::stats::Window;
 use crate::stats::fold::{Fold, PhaseSetup, WorkloadSetup};
 use crate::stats::percentile::Percentile;
-use crate::stats::Window;
-use crate::stats::RowEvents;
 use crate::stats::timeline::PerSecond;
 use crate::stats::verdict::{Finding, judge};
 use crate::units::{Micros, Nanos};

@@ -167,6 +167,11 @@ pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
     let shortfall = shortfall(figures).filter(|share| *share > RATE_SHORTFALL).map(|share| {
         finding(FindingKind::RateNotReached, Severity::Warning, share, RATE_SHORTFALL, figures.held)
     });
+    // Where every answer runs into the limit, the limit is the length that was meant.
+    let some_end_by_themselves = figures.truncated_answers < figures.free_answers;
+    let truncated = some_end_by_themselves.then(|| {
+        warn_over(FindingKind::Truncated, figures.truncated_answers, figures.free_answers, TRUNCATED_SHARE)
+    });
     let found = [
         client_errors,
         delay(FindingKind::SendDelay, figures.send_delay_p99_ms),
@@ -178,7 +183,7 @@ pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
         shortfall,
         lengths(FindingKind::PromptLength, figures.prompt_lengths),
         lengths(FindingKind::OutputLength, figures.output_lengths),
-        warn_over(FindingKind::Truncated, figures.truncated_answers, figures.free_answers, TRUNCATED_SHARE),
+        truncated.flatten(),
         bursts.flatten(),
         some_rows(FindingKind::Uncounted, figures.uncounted),
         some_rows(FindingKind::SloUnmeasurable, figures.slo_unmeasurable),
@@ -247,7 +252,7 @@ mod tests {
     #[test]
     fn each_fault_has_its_finding_and_weight() {
         let share = |planned, real| Lengths { planned, real };
-        let cases: [(&str, Figures, &str); 17] = [
+        let cases: [(&str, Figures, &str); 18] = [
             (
                 "a delay of 6 % of TTFT",
                 Figures { send_delay_p99_ms: Some(6.0), ..sound() },
@@ -302,6 +307,11 @@ mod tests {
                 "c152: half of the answers ran into the limit",
                 Figures { free_answers: 1_000, truncated_answers: 500, ..sound() },
                 "truncated warning",
+            ),
+            (
+                "a length that every answer reaches is meant",
+                Figures { free_answers: 1_000, truncated_answers: 1_000, ..sound() },
+                "",
             ),
             (
                 "c071: 59 of 60 gaps are zero",
