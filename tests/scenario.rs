@@ -8,7 +8,8 @@ use tonnage::scenario::{Overrides, parse};
 #[test]
 fn invalid_scenarios_are_refused_with_a_place_and_help() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenario/invalid");
-    let mut files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let mut files =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
     files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
     files.sort();
     assert!(files.len() >= 40, "only {} scenarios", files.len());

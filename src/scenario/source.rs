@@ -115,13 +115,18 @@ pub(super) fn parse(
     let mut sources = Sources::default();
     sources.add(name, text, &secrets);
     let mut problems = Diagnostics::default();
-    for error in &errors {
+    // After a brace that was never closed every line is an error: the first says it.
+    let is_in_braces = |error: &&toml::de::Error| {
+        error.message().contains("key-value pairs") || error.message().contains("inline table")
+    };
+    let in_braces = errors.iter().filter(is_in_braces).take(1);
+    for error in errors.iter().filter(|error| !is_in_braces(error)).chain(in_braces) {
         let problem = Diagnostic::error(format!("not valid TOML: {}", error.message()));
         let span = error.span().unwrap_or_default();
         let problem = problem.at(sources.location(Place { source: 0, start: span.start, end: span.end }));
         problems.push(problem.help(syntax_help(error.message())));
     }
-    for (place, path) in &converter.broken {
+    for (place, path) in converter.broken.iter().filter(|_| errors.is_empty()) {
         let problem = Diagnostic::error("a table in braces must stand on one line");
         let problem = problem.at(sources.location(*place));
         problems.push(problem.help(dotted_form(&sources, *place, path)));
@@ -130,7 +135,7 @@ pub(super) fn parse(
     if errors.is_empty() {
         for argument in &overrides.set {
             if let Err(problem) = document.set(argument) {
-                problems.push(problem);
+                problems.append(problem);
             }
         }
         if let Some(url) = &overrides.target {
@@ -193,9 +198,11 @@ struct Part {
 
 impl Document {
     /// Applies one `key.path=value`.
-    fn set(&mut self, argument: &str) -> Result<(), Diagnostic> {
+    fn set(&mut self, argument: &str) -> Result<(), Diagnostics> {
         let form = "write `--set key.path=value`, such as `--set phase.steady.load.closed.users=8`";
-        let refuse = |message: &str| Diagnostic::error(message).at(Location::file("--set")).help(form);
+        let refuse = |message: &str| {
+            Diagnostics::from(Diagnostic::error(message).at(Location::file("--set")).help(form))
+        };
         let equals = equals_sign(argument).ok_or_else(|| refuse("`--set` has no `=`"))?;
         let (path, value) = (&argument[..equals], argument[equals + 1..].trim());
         let source = self.sources.0.len();
@@ -204,7 +211,7 @@ impl Document {
 
         let offset = argument.len() - argument[equals + 1..].trim_start().len();
         let mut converter = Converter::new(source, argument, offset);
-        let secret = parts.iter().any(|part| super::secret::is_secret_name(&part.name));
+        let secret = parts.iter().fold(false, |secret, part| converter.enter(&part.name, part.at, secret));
         let node = match DeValue::parse(value) {
             Ok(parsed) if !value.is_empty() => converter.node(&parsed, secret),
             _ => converter.text(value, secret),
@@ -214,7 +221,7 @@ impl Document {
         let root = keys::find("");
         put(&mut self.root, Some(root), &parts, (last, node)).map_err(|refusal| {
             let problem = Diagnostic::error(refusal.message).at(self.sources.location(refusal.at));
-            problem.help(refusal.help)
+            Diagnostics::from(problem.help(refusal.help))
         })
     }
 
