@@ -20,8 +20,9 @@ pub(super) struct Problems<'a> {
 }
 
 impl<'a> Problems<'a> {
-    pub(super) fn new(sources: &'a Sources) -> Problems<'a> {
-        Problems { sources, found: RefCell::default() }
+    /// Goes on from what was `found` in `sources` before.
+    pub(super) fn new(sources: &'a Sources, found: Diagnostics) -> Problems<'a> {
+        Problems { sources, found: RefCell::new(found) }
     }
 
     /// An error at `at`, or of the scenario as a whole.
@@ -35,8 +36,18 @@ impl<'a> Problems<'a> {
     }
 
     fn push(&self, problem: Diagnostic, at: Option<Place>, help: impl Into<String>) {
+        let mut found = self.found.borrow_mut();
+        // Finding a place means reading the file up to it: not for problems that are only counted.
+        if found.is_full() {
+            return found.push(problem);
+        }
         let location = at.map_or_else(|| self.sources.file(), |at| self.sources.location(at));
-        self.found.borrow_mut().push(problem.at(location).help(help));
+        found.push(problem.at(location).help(help));
+    }
+
+    /// Whether further problems are counted only.
+    fn is_full(&self) -> bool {
+        self.found.borrow().is_full()
     }
 
     /// File and line of a place, for help that points to it.
@@ -51,6 +62,9 @@ impl<'a> Problems<'a> {
         found
     }
 }
+
+/// Most keys of a table that are compared with the name of a missing one.
+const MOST_GUESSED: usize = 100;
 
 /// Where a table stands.
 #[derive(Default)]
@@ -98,7 +112,10 @@ impl<'a> Fields<'a> {
             if self.table.key(&entry.name).is_none() {
                 let name = abridged(&entry.name);
                 let message = format!("`{name}` is no key of {}", keys::heading(&self.scope.path));
-                let help = suggest::unknown_key(&entry.name, self.table, &self.scope.outer, header);
+                let help = match self.problems.is_full() {
+                    true => String::new(),
+                    false => suggest::unknown_key(&entry.name, self.table, &self.scope.outer, header),
+                };
                 self.problems.error(Some(entry.at), message, help);
             }
         }
@@ -296,7 +313,7 @@ impl<'a> Fields<'a> {
             self.table.key(given).is_none()
                 && suggest::nearest(given, self.table.keys.iter().map(|key| key.name)) == Some(name)
         };
-        self.has(name) || self.entries.entries.iter().any(|entry| is_meant(&entry.name))
+        self.has(name) || self.entries.entries.iter().take(MOST_GUESSED).any(|entry| is_meant(&entry.name))
     }
 
     /// The tables of the list `name`, at least one; those that are none are reported.

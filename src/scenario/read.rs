@@ -24,7 +24,7 @@ use crate::stats::{Slo, SloMetric};
 use crate::units::Rate;
 
 pub(super) fn read(document: &Document) -> Result<Loaded, Diagnostics> {
-    let problems = Problems::new(&document.sources);
+    let problems = Problems::new(&document.sources, document.problems.clone());
     let scenario = scenario(&Fields::top(&problems, &document.root), &document.base);
     let problems = problems.into_sorted();
     match scenario {

@@ -28,6 +28,8 @@ pub(super) struct Document {
     pub(super) sources: Sources,
     /// The folder that paths are relative to.
     pub(super) base: PathBuf,
+    /// What is wrong with the way things are said. What they mean can still be read.
+    pub(super) problems: Diagnostics,
 }
 
 /// Where the parts of a tree come from. Texts are kept as they may be shown, with secrets blotted out; every
@@ -114,6 +116,32 @@ pub(super) fn parse(
     }
     let mut sources = Sources::default();
     sources.add(name, text, &secrets);
+    if !errors.is_empty() {
+        return Err(syntax_errors(&errors, &sources));
+    }
+    let mut problems = Diagnostics::default();
+    for (place, path) in &converter.broken {
+        let problem = Diagnostic::error("a table in braces must stand on one line");
+        if problems.is_full() {
+            problems.push(problem);
+            continue;
+        }
+        let problem = problem.at(sources.location(*place));
+        problems.push(problem.help(dotted_form(&sources, *place, path)));
+    }
+    let mut document = Document { root, sources, base, problems };
+    for argument in &overrides.set {
+        if let Err(problem) = document.set(argument) {
+            document.problems.append(problem);
+        }
+    }
+    if let Some(url) = &overrides.target {
+        document.set_target(url);
+    }
+    Ok(document)
+}
+
+fn syntax_errors(errors: &[toml::de::Error], sources: &Sources) -> Diagnostics {
     let mut problems = Diagnostics::default();
     // After a brace that was never closed every line is an error: the first says it.
     let is_in_braces = |error: &&toml::de::Error| {
@@ -122,31 +150,16 @@ pub(super) fn parse(
     let in_braces = errors.iter().filter(is_in_braces).take(1);
     for error in errors.iter().filter(|error| !is_in_braces(error)).chain(in_braces) {
         let problem = Diagnostic::error(format!("not valid TOML: {}", error.message()));
+        if problems.is_full() {
+            problems.push(problem);
+            continue;
+        }
         let span = error.span().unwrap_or_default();
         let problem = problem.at(sources.location(Place { source: 0, start: span.start, end: span.end }));
         problems.push(problem.help(syntax_help(error.message())));
     }
-    for (place, path) in converter.broken.iter().filter(|_| errors.is_empty()) {
-        let problem = Diagnostic::error("a table in braces must stand on one line");
-        let problem = problem.at(sources.location(*place));
-        problems.push(problem.help(dotted_form(&sources, *place, path)));
-    }
-    let mut document = Document { root, sources, base };
-    if errors.is_empty() {
-        for argument in &overrides.set {
-            if let Err(problem) = document.set(argument) {
-                problems.append(problem);
-            }
-        }
-        if let Some(url) = &overrides.target {
-            document.set_target(url);
-        }
-    }
-    if problems.has_errors() {
-        problems.sort();
-        return Err(problems);
-    }
-    Ok(document)
+    problems.sort();
+    problems
 }
 
 /// What to do about a syntax error of the parser's `message`.

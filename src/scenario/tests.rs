@@ -620,6 +620,14 @@ fn depth_and_size_are_refused_and_not_followed() {
 }
 
 #[test]
+fn of_very_many_problems_the_first_hundred_are_shown() {
+    let keys = (0..50_000).map(|i| format!("a{i} = 1\n")).collect::<String>();
+    assert!(read(&keys).unwrap_err().ends_with("and 49904 more problems\n"));
+    let broken = read(&"a b\n".repeat(50_000)).unwrap_err();
+    assert_eq!(broken.matches("error: ").count(), 100);
+}
+
+#[test]
 fn a_missing_or_unreadable_file_is_an_error_that_names_it() {
     let problems = load(&PathBuf::from("/nonexistent/load.toml"), &Overrides::default()).unwrap_err();
     assert!(problems.render(Style::Plain).contains("/nonexistent/load.toml"));
