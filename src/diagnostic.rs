@@ -198,6 +198,11 @@ impl Diagnostics {
         self.kept.is_empty()
     }
 
+    /// Whether further ones are counted only.
+    pub fn is_full(&self) -> bool {
+        self.kept.len() == MOST_KEPT
+    }
+
     /// Whether one of them is an error.
     pub fn has_errors(&self) -> bool {
         self.errors > 0

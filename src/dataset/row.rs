@@ -60,19 +60,19 @@ impl Format {
         let first = line.trim_start().chars().next();
         let row = match self {
             Format::Prompts if first == Some('"') => {
-                Row { prompt: serde_json::from_str(line).map_err(reason)?, truth: None }
+                Row { prompt: serde_json::from_str(line).map_err(|error| reason(&error))?, truth: None }
             }
             // A list would be taken for the fields in order.
             _ if first != Some('{') => {
-                serde_json::from_str::<IgnoredAny>(line).map_err(reason)?;
+                serde_json::from_str::<IgnoredAny>(line).map_err(|error| reason(&error))?;
                 return Err(SkipReason::Fields);
             }
             Format::Gsm8k => {
-                let row = serde_json::from_str::<Gsm8kLine>(line).map_err(reason)?;
+                let row = serde_json::from_str::<Gsm8kLine>(line).map_err(|error| reason(&error))?;
                 Row { prompt: row.question, truth: Some(row.answer) }
             }
             Format::Prompts => {
-                let row = serde_json::from_str::<PromptLine>(line).map_err(reason)?;
+                let row = serde_json::from_str::<PromptLine>(line).map_err(|error| reason(&error))?;
                 Row { prompt: row.prompt, truth: None }
             }
         };
@@ -84,6 +84,6 @@ impl Format {
     }
 }
 
-fn reason(error: serde_json::Error) -> SkipReason {
+fn reason(error: &serde_json::Error) -> SkipReason {
     if error.is_data() { SkipReason::Fields } else { SkipReason::NotJson }
 }

@@ -64,6 +64,8 @@ pub enum ScanError {
     Unreadable(PathBuf, io::Error),
     /// It is a folder, a pipe or a device: rows are read at their offsets.
     NotAFile(PathBuf),
+    /// It is one JSON list, not one value a line.
+    JsonList(PathBuf),
     /// It has no line that is not blank.
     Empty(PathBuf),
     /// No row is good. The first bad one is at `line`.
@@ -99,6 +101,9 @@ impl ScanError {
             ScanError::Unreadable(path, _) | ScanError::NotAFile(path) | ScanError::TooManyRows(path) => {
                 Diagnostic::error(self.to_string()).at(file(path))
             }
+            ScanError::JsonList(path) => Diagnostic::error(self.to_string())
+                .at(file(path))
+                .help("write one value a line, as `jq -c '.[]'` does"),
             ScanError::Empty(path) => {
                 Diagnostic::error(self.to_string()).at(file(path)).help("give one JSON value a line")
             }
@@ -127,6 +132,9 @@ impl fmt::Display for ScanError {
                 write!(f, "the data set `{}` cannot be read: {error}", path.display())
             }
             ScanError::NotAFile(path) => write!(f, "the data set `{}` is not a file", path.display()),
+            ScanError::JsonList(path) => {
+                write!(f, "the data set `{}` is one JSON list, not one value a line", path.display())
+            }
             ScanError::Empty(path) => write!(f, "the data set `{}` has no rows", path.display()),
             ScanError::NoGoodRow { path, format: Some(format), .. } => {
                 write!(f, "no row of the data set `{}` is a `{}` row", path.display(), format.name())
@@ -190,6 +198,10 @@ impl Scan<'_> {
         }
         if line.trim_ascii().is_empty() {
             return Ok(());
+        }
+        let is_first = self.rows.is_empty() && self.skipped.is_empty();
+        if is_first && line.trim_ascii_start().starts_with(b"[") {
+            return Err(ScanError::JsonList(self.path.to_owned()));
         }
         let row = match self.format {
             Some(format) => format.read(line),

@@ -97,9 +97,18 @@ warning: 1 of 3 rows repeat an earlier prompt
 #[test]
 fn a_list_is_no_row_of_either_format() {
     for line in [&b"[\"p\"]"[..], b"[\"q\", \"a\"]", b"7", b"null"] {
-        let error = scanned(line, None).unwrap_err();
+        let error = scanned(&[b"{}\n", line].concat(), None).unwrap_err();
         assert!(matches!(error, ScanError::NoGoodRow { reason: SkipReason::Fields, .. }), "{error}");
     }
+}
+
+#[test]
+fn a_whole_file_in_one_json_list_is_refused_even_if_a_line_of_it_could_be_a_row() {
+    insta::assert_snapshot!(refusal(b"[\n\"one\",\n\"two\"\n]\n", None), @r"
+    error: the data set `rows.jsonl` is one JSON list, not one value a line
+    --> rows.jsonl
+     = help: write one value a line, as `jq -c '.[]'` does
+    ");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 
 use toml::de::DeValue;
 
-use super::keys::{self, Default, Key, Kind};
+use super::keys::{self, Fallback, Key, Kind};
 use super::source::Sources;
 use super::suggest;
 use super::tree::{Converter, Node, Place, Table, Value};
@@ -20,8 +20,9 @@ pub(super) struct Problems<'a> {
 }
 
 impl<'a> Problems<'a> {
-    pub(super) fn new(sources: &'a Sources) -> Problems<'a> {
-        Problems { sources, found: RefCell::default() }
+    /// Goes on from what was `found` in `sources` before.
+    pub(super) fn new(sources: &'a Sources, found: Diagnostics) -> Problems<'a> {
+        Problems { sources, found: RefCell::new(found) }
     }
 
     /// An error at `at`, or of the scenario as a whole.
@@ -35,8 +36,24 @@ impl<'a> Problems<'a> {
     }
 
     fn push(&self, problem: Diagnostic, at: Option<Place>, help: impl Into<String>) {
+        let mut found = self.found.borrow_mut();
+        // Finding a place means reading the file up to it: not for problems that are only counted.
+        if found.is_full() {
+            return found.push(problem);
+        }
         let location = at.map_or_else(|| self.sources.file(), |at| self.sources.location(at));
-        self.found.borrow_mut().push(problem.at(location).help(help));
+        found.push(problem.at(location).help(help));
+    }
+
+    /// Whether further problems are counted only.
+    fn is_full(&self) -> bool {
+        self.found.borrow().is_full()
+    }
+
+    /// File and line of a place, for help that points to it.
+    pub(super) fn line(&self, at: Place) -> String {
+        let location = self.sources.location(at);
+        format!("{}:{}", location.file, location.line.unwrap_or_default())
     }
 
     pub(super) fn into_sorted(self) -> Diagnostics {
@@ -46,6 +63,18 @@ impl<'a> Problems<'a> {
     }
 }
 
+/// Most keys of a table that are compared with the name of a missing one.
+const MOST_GUESSED: usize = 100;
+
+/// Where a table stands.
+#[derive(Default)]
+struct Scope {
+    /// Its path from the top; empty for the top.
+    path: String,
+    /// Tables around it, from the top.
+    outer: Vec<&'static keys::Table>,
+}
+
 /// A table of the scenario together with the keys it may have.
 pub(super) struct Fields<'a> {
     pub(super) problems: &'a Problems<'a>,
@@ -53,8 +82,7 @@ pub(super) struct Fields<'a> {
     entries: Cow<'a, Table>,
     /// Where the table begins; `None` for the top and for tables left out.
     at: Option<Place>,
-    /// Tables around it, from the top.
-    outer: Vec<&'static keys::Table>,
+    scope: Scope,
     /// The key a lone parameter was given under: `load.closed = 8` is `users` given under `closed`.
     given_as: Option<&'static str>,
 }
@@ -62,7 +90,7 @@ pub(super) struct Fields<'a> {
 impl<'a> Fields<'a> {
     /// The whole scenario.
     pub(super) fn top(problems: &'a Problems<'a>, root: &'a Table) -> Fields<'a> {
-        Fields::open(problems, keys::find(""), Cow::Borrowed(root), None, Vec::new())
+        Fields::open(problems, keys::find(""), Cow::Borrowed(root), None, Scope::default())
     }
 
     fn open(
@@ -70,9 +98,9 @@ impl<'a> Fields<'a> {
         table: &'static keys::Table,
         entries: Cow<'a, Table>,
         at: Option<Place>,
-        outer: Vec<&'static keys::Table>,
+        scope: Scope,
     ) -> Fields<'a> {
-        let fields = Fields { problems, table, entries, at, outer, given_as: None };
+        let fields = Fields { problems, table, entries, at, scope, given_as: None };
         fields.check_keys();
         fields.check_kinds();
         fields
@@ -83,8 +111,11 @@ impl<'a> Fields<'a> {
         for entry in &self.entries.entries {
             if self.table.key(&entry.name).is_none() {
                 let name = abridged(&entry.name);
-                let message = format!("`{name}` is no key of {}", self.table.heading());
-                let help = suggest::unknown_key(&entry.name, self.table, &self.outer, header);
+                let message = format!("`{name}` is no key of {}", keys::heading(&self.scope.path));
+                let help = match self.problems.is_full() {
+                    true => String::new(),
+                    false => suggest::unknown_key(&entry.name, self.table, &self.scope.outer, header),
+                };
                 self.problems.error(Some(entry.at), message, help);
             }
         }
@@ -96,16 +127,21 @@ impl<'a> Fields<'a> {
             self.entries.entries.iter().filter(|entry| kinds.contains(&&*entry.name)).collect::<Vec<_>>();
         given.sort_by_key(|entry| entry.at);
         match given[..] {
+            [] if kinds.iter().any(|kind| self.mentions(kind)) => {}
+            // Both are reported as what they are: kinds by another name.
+            [] if self.has("type") || self.has("kind") => {}
             [] if !kinds.is_empty() => {
                 let examples = kinds.iter().filter_map(|kind| self.table.key(kind));
                 let examples =
                     examples.map(|key| format!("{} = {}", key.name, key.example)).collect::<Vec<_>>();
-                let message = format!("{} needs {}", self.table.heading(), keys::list(kinds, "or"));
+                let message =
+                    format!("{} needs {}", keys::heading(&self.scope.path), keys::list(kinds, "or"));
                 self.problems.error(self.at, message, format!("add {}", keys::list(&examples, "or")));
             }
             [first, second, ..] => {
                 let (first, second) = (&first.name, &second.name);
-                let message = format!("{} has both `{first}` and `{second}`", self.table.heading());
+                let message =
+                    format!("{} has both `{first}` and `{second}`", keys::heading(&self.scope.path));
                 self.problems.error(given.get(1).map(|entry| entry.at), message, "keep one of them");
             }
             _ => {}
@@ -160,11 +196,12 @@ impl<'a> Fields<'a> {
     ) -> Option<T> {
         let field = self.given(name)?;
         let at = field.node.at;
-        read(field)
-            .map_err(|refusal| {
-                self.problems.error(Some(refusal.at.unwrap_or(at)), refusal.message, refusal.help)
-            })
-            .ok()
+        let refusal = match read(field) {
+            Ok(value) => return Some(value),
+            Err(refusal) => refusal,
+        };
+        self.problems.error(Some(at), refusal.message, refusal.help);
+        None
     }
 
     /// The value of `name`: given, or its default. `None` where it has none, or where the value is refused; a
@@ -179,11 +216,11 @@ impl<'a> Fields<'a> {
         }
         let key = self.key(name)?;
         match key.default {
-            Default::None(_) => None,
-            Default::Value(text) => {
+            Fallback::None(_) => None,
+            Fallback::Value(text) => {
                 read(Field { label: key.name, key, node: Cow::Owned(written(text)?) }).ok()
             }
-            Default::Required => {
+            Fallback::Required => {
                 self.report_missing(key);
                 None
             }
@@ -191,7 +228,14 @@ impl<'a> Fields<'a> {
     }
 
     fn report_missing(&self, key: &Key) {
-        let owner = if self.table.path.is_empty() { "the scenario".to_owned() } else { self.table.heading() };
+        if self.mentions(key.name) {
+            return;
+        }
+        let owner = if self.table.path.is_empty() {
+            "the scenario".to_owned()
+        } else {
+            keys::heading(&self.scope.path)
+        };
         let (what, help) = match key.kind {
             Kind::Table(of) | Kind::Tables(of) if self.table.path.is_empty() => (
                 keys::find(of).heading(),
@@ -207,7 +251,7 @@ impl<'a> Fields<'a> {
         let key = self.key(name)?;
         let table = keys::find(key.kind.table()?);
         let Some(entry) = self.entries.entry(name) else {
-            if key.default == Default::Required {
+            if key.default == Fallback::Required {
                 self.report_missing(key);
                 return None;
             }
@@ -217,7 +261,7 @@ impl<'a> Fields<'a> {
                 table,
                 entries,
                 at: self.at,
-                outer: self.inside(),
+                scope: self.inside(name),
                 given_as: None,
             });
         };
@@ -227,13 +271,13 @@ impl<'a> Fields<'a> {
                 table,
                 Cow::Borrowed(inner),
                 Some(entry.node.at),
-                self.inside(),
+                self.inside(name),
             )),
             (_, Kind::Parameters { alone, .. }) => {
                 let mut inner = Table::default();
                 inner.set(alone, entry.at, entry.node.clone());
                 let fields =
-                    Fields::open(self.problems, table, Cow::Owned(inner), Some(entry.at), self.inside());
+                    Fields::open(self.problems, table, Cow::Owned(inner), Some(entry.at), self.inside(name));
                 Some(Fields { given_as: Some(key.name), ..fields })
             }
             (value, _) => {
@@ -242,14 +286,34 @@ impl<'a> Fields<'a> {
                     _ => None,
                 };
                 let message = format!("`{name}` takes a table, not {}", value.describe());
-                self.problems.error(Some(entry.node.at), message, suggest::table_form(name, key.kind, found));
+                let help = match value {
+                    Value::List(_) if self.table.path.is_empty() => {
+                        format!("write `[{name}]` with one bracket, once")
+                    }
+                    _ => suggest::table_form(name, key.kind, found),
+                };
+                self.problems.error(Some(entry.node.at), message, help);
                 None
             }
         }
     }
 
-    fn inside(&self) -> Vec<&'static keys::Table> {
-        self.outer.iter().copied().chain([self.table]).collect()
+    /// The scope of the table `name` in this one.
+    fn inside(&self, name: &str) -> Scope {
+        let path = match &*self.scope.path {
+            "" => name.to_owned(),
+            path => format!("{path}.{name}"),
+        };
+        Scope { path, outer: self.scope.outer.iter().copied().chain([self.table]).collect() }
+    }
+
+    /// Whether `name` is given, or a key that is none was most likely meant to be it.
+    pub(super) fn mentions(&self, name: &str) -> bool {
+        let is_meant = |given: &str| {
+            self.table.key(given).is_none()
+                && suggest::nearest(given, self.table.keys.iter().map(|key| key.name)) == Some(name)
+        };
+        self.has(name) || self.entries.entries.iter().take(MOST_GUESSED).any(|entry| is_meant(&entry.name))
     }
 
     /// The tables of the list `name`, at least one; those that are none are reported.
@@ -274,7 +338,7 @@ impl<'a> Fields<'a> {
             match &node.value {
                 Value::Table(inner) => {
                     let (inner, at) = (Cow::Borrowed(inner), Some(node.at));
-                    tables.push(Fields::open(self.problems, table, inner, at, self.inside()));
+                    tables.push(Fields::open(self.problems, table, inner, at, self.inside(name)));
                 }
                 other => {
                     let message = format!("`{name}` takes `[[{name}]]` tables, not {}", other.describe());

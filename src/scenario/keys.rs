@@ -25,7 +25,7 @@ pub struct Key {
     /// What it takes.
     pub kind: Kind,
     /// What holds where it is left out.
-    pub default: Default,
+    pub default: Fallback,
     /// What it means.
     pub doc: &'static str,
     /// A value, as written after the `=`.
@@ -34,7 +34,7 @@ pub struct Key {
 
 /// What holds where a key is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Default {
+pub enum Fallback {
     /// It must not be left out.
     Required,
     /// This value, as it would be written.
@@ -153,15 +153,20 @@ impl Table {
 
     /// How a user writes the table: `[target]`, `[[phase]]`, `load.poisson` in `[[phase]]`.
     pub fn heading(&self) -> String {
-        let (outer, inner) = self.path.split_once('.').unwrap_or((self.path, ""));
-        let outer = match find("").key(outer).map(|key| key.kind) {
-            Some(Kind::Tables(_)) => format!("`[[{outer}]]`"),
-            Some(_) => format!("`[{outer}]`"),
-            None if self.path.is_empty() => return "the top level".to_owned(),
-            None => return format!("`{outer}`"),
-        };
-        if inner.is_empty() { outer } else { format!("`{inner}` of {outer}") }
+        heading(self.path)
     }
+}
+
+/// How a user writes the table that stands at `path`.
+pub(super) fn heading(path: &str) -> String {
+    let (outer, inner) = path.split_once('.').unwrap_or((path, ""));
+    let outer = match find("").key(outer).map(|key| key.kind) {
+        Some(Kind::Tables(_)) => format!("`[[{outer}]]`"),
+        Some(_) => format!("`[{outer}]`"),
+        None if path.is_empty() => return "the top level".to_owned(),
+        None => return format!("`{path}`"),
+    };
+    if inner.is_empty() { outer } else { format!("`{inner}` of {outer}") }
 }
 
 /// The table of `path`; the top where there is none.
@@ -185,7 +190,7 @@ pub const PROFILES: &[&str] = &["7b-24gb", "8b-h100", "72b-4x64gb", "70b-8xh100"
 const fn key(
     name: &'static str,
     kind: Kind,
-    default: Default,
+    default: Fallback,
     example: &'static str,
     doc: &'static str,
 ) -> Key {
@@ -194,7 +199,7 @@ const fn key(
 
 const POSITIVE: Kind = Kind::Duration { min: Duration::from_nanos(1) };
 const ANY_DURATION: Kind = Kind::Duration { min: Duration::ZERO };
-const REQUIRED: Default = Default::Required;
+const REQUIRED: Fallback = Fallback::Required;
 
 /// Every table with its keys. The first is the top.
 pub const TABLES: &[Table] = &[
@@ -207,7 +212,7 @@ pub const TABLES: &[Table] = &[
             key(
                 "seed",
                 Kind::Integer { min: 0, max: u64::MAX },
-                Default::None("drawn, printed and stored"),
+                Fallback::None("drawn, printed and stored"),
                 "7",
                 "What all random choices follow from: equal seeds give equal plans.",
             ),
@@ -215,7 +220,7 @@ pub const TABLES: &[Table] = &[
             key(
                 "request",
                 Kind::Table("request"),
-                Default::None("the defaults of its keys"),
+                Fallback::None("the defaults of its keys"),
                 "{ temperature = 0 }",
                 "What every request carries unless its workload says otherwise.",
             ),
@@ -236,7 +241,7 @@ pub const TABLES: &[Table] = &[
             key(
                 "slo",
                 Kind::Table("slo"),
-                Default::None("no limits"),
+                Fallback::None("no limits"),
                 r#"{ ttft = "2s" }"#,
                 "Limits one request must keep, unless its workload sets others.",
             ),
@@ -250,43 +255,43 @@ pub const TABLES: &[Table] = &[
             key(
                 "url",
                 Kind::Url,
-                Default::None("a simulated server: `sim`"),
+                Fallback::None("a simulated server: `sim`"),
                 r#""http://127.0.0.1:8000""#,
                 "Address of the server; a base path is kept in front of every request's path.",
             ),
             key(
                 "sim",
                 Kind::Table("target.sim"),
-                Default::None("a server of its own: `url`"),
+                Fallback::None("a server of its own: `url`"),
                 r#"{ profile = "8b-h100" }"#,
                 "A simulated server inside the tool.",
             ),
-            key("api", Kind::Choice(&["chat"]), Default::Value(r#""chat""#), r#""chat""#, "The API spoken."),
+            key("api", Kind::Choice(&["chat"]), Fallback::Value(r#""chat""#), r#""chat""#, "The API spoken."),
             key(
                 "model",
                 Kind::Text,
-                Default::None("the only one the server lists"),
+                Fallback::None("the only one the server lists"),
                 r#""qwen2.5-72b""#,
                 "Name of the model, as the server knows it.",
             ),
             key(
                 "api_key_env",
                 Kind::Variable,
-                Default::None("no key"),
+                Fallback::None("no key"),
                 r#""OPENAI_API_KEY""#,
                 "Environment variable that holds the key, sent as `authorization: Bearer …`.",
             ),
             key(
                 "headers",
                 Kind::Headers,
-                Default::None("none of yours"),
+                Fallback::None("none of yours"),
                 r#"{ x-tenant = "load" }"#,
                 "Headers sent with every request. Their values are stored and shown nowhere.",
             ),
             key(
                 "timeouts",
                 Kind::Table("target.timeouts"),
-                Default::None("the defaults of its keys"),
+                Fallback::None("the defaults of its keys"),
                 r#"{ connect = "5s", first_token = "120s" }"#,
                 "How long a request may take before it is given up.",
             ),
@@ -309,16 +314,16 @@ pub const TABLES: &[Table] = &[
         doc: "How long a request may take before it is given up.",
         one_of: &[],
         keys: &[
-            key("connect", POSITIVE, Default::Value(r#""5s""#), r#""5s""#, "To obtain a connection."),
+            key("connect", POSITIVE, Fallback::Value(r#""5s""#), r#""5s""#, "To obtain a connection."),
             key(
                 "first_token",
                 POSITIVE,
-                Default::Value(r#""120s""#),
+                Fallback::Value(r#""120s""#),
                 r#""120s""#,
                 "From the send to the first generated text.",
             ),
-            key("idle", POSITIVE, Default::Value(r#""60s""#), r#""60s""#, "Silence after the first text."),
-            key("total", POSITIVE, Default::None("no limit"), r#""10m""#, "From the send to the end."),
+            key("idle", POSITIVE, Fallback::Value(r#""60s""#), r#""60s""#, "Silence after the first text."),
+            key("total", POSITIVE, Fallback::None("no limit"), r#""10m""#, "From the send to the end."),
         ],
     },
     Table {
@@ -329,22 +334,22 @@ pub const TABLES: &[Table] = &[
             key(
                 "stream",
                 Kind::Boolean,
-                Default::Value("true"),
+                Fallback::Value("true"),
                 "true",
                 "Whether the answer is streamed. Without a stream there is no time to first token.",
             ),
-            key("temperature", Kind::Number, Default::Value("0"), "0.7", "Sampling temperature."),
+            key("temperature", Kind::Number, Fallback::Value("0"), "0.7", "Sampling temperature."),
             key(
                 "max_tokens",
                 Kind::Tokens,
-                Default::Value("1024"),
+                Fallback::Value("1024"),
                 "1024",
                 "Longest answer asked for, where the workload has no `output.max_tokens`.",
             ),
             key(
                 "extra",
                 Kind::Free,
-                Default::None("nothing"),
+                Fallback::None("nothing"),
                 "{ top_k = 1 }",
                 "Further members of the request's body, sent as they stand.",
             ),
@@ -359,7 +364,7 @@ pub const TABLES: &[Table] = &[
             key(
                 "weight",
                 Kind::Number,
-                Default::Value("1"),
+                Fallback::Value("1"),
                 "3",
                 "Its share of requests, relative to the others'.",
             ),
@@ -373,21 +378,21 @@ pub const TABLES: &[Table] = &[
             key(
                 "output",
                 Kind::Table("workload.output"),
-                Default::None("the defaults of its keys"),
+                Fallback::None("the defaults of its keys"),
                 "{ max_tokens = 256 }",
                 "How long its answers are.",
             ),
             key(
                 "slo",
                 Kind::Table("slo"),
-                Default::None("those of `[slo]`"),
+                Fallback::None("those of `[slo]`"),
                 r#"{ ttft = "5s" }"#,
                 "Limits that replace those of `[slo]`, one by one.",
             ),
             key(
                 "request",
                 Kind::Table("request"),
-                Default::None("those of `[request]`"),
+                Fallback::None("those of `[request]`"),
                 "{ temperature = 0.7 }",
                 "Settings that replace those of `[request]`, one by one.",
             ),
@@ -401,14 +406,14 @@ pub const TABLES: &[Table] = &[
             key(
                 "synthetic",
                 Kind::Parameters { table: "workload.prompt.synthetic", alone: "words" },
-                Default::None("another kind"),
+                Fallback::None("another kind"),
                 "{ words = 200 }",
                 "Made-up text.",
             ),
             key(
                 "dataset",
                 Kind::Parameters { table: "workload.prompt.dataset", alone: "path" },
-                Default::None("another kind"),
+                Fallback::None("another kind"),
                 r#"{ path = "problems.jsonl", shuffle = true }"#,
                 "Rows of a file.",
             ),
@@ -435,21 +440,21 @@ pub const TABLES: &[Table] = &[
             key(
                 "format",
                 Kind::Choice(&["gsm8k", "prompts"]),
-                Default::None("seen from the first good row"),
+                Fallback::None("seen from the first good row"),
                 r#""gsm8k""#,
                 "How the file carries its rows.",
             ),
             key(
                 "shuffle",
                 Kind::Boolean,
-                Default::Value("false"),
+                Fallback::Value("false"),
                 "true",
                 "Whether rows are taken in an order drawn from the seed; else as they stand.",
             ),
             key(
                 "when_exhausted",
                 Kind::Choice(&["stop", "repeat", "error"]),
-                Default::Value(r#""stop""#),
+                Fallback::Value(r#""stop""#),
                 r#""repeat""#,
                 "What follows the last row: the phase stops, rows are taken again, or the run fails.",
             ),
@@ -462,7 +467,7 @@ pub const TABLES: &[Table] = &[
         keys: &[key(
             "max_tokens",
             Kind::Distribution,
-            Default::None("`max_tokens` of `request`"),
+            Fallback::None("`max_tokens` of `request`"),
             "256",
             "Longest answer asked for, for each request.",
         )],
@@ -474,7 +479,7 @@ pub const TABLES: &[Table] = &[
         keys: &[key(
             "uniform",
             Kind::Table("distribution.uniform"),
-            Default::None("another kind"),
+            Fallback::None("another kind"),
             "{ min = 64, max = 512 }",
             "Every value from `min` to `max` equally often.",
         )],
@@ -497,35 +502,35 @@ pub const TABLES: &[Table] = &[
             key(
                 "duration",
                 POSITIVE,
-                Default::None("until `requests` have been sent"),
+                Fallback::None("until `requests` have been sent"),
                 r#""5m""#,
                 "How long load is offered, `warm_up` included.",
             ),
             key(
                 "requests",
                 Kind::Requests,
-                Default::None("as many as `duration` gives"),
+                Fallback::None("as many as `duration` gives"),
                 "1000",
                 "How many requests are sent, or `\"all\"`: every row of the data sets once.",
             ),
             key(
                 "warm_up",
                 ANY_DURATION,
-                Default::Value(r#""0s""#),
+                Fallback::Value(r#""0s""#),
                 r#""30s""#,
                 "First part of the phase, at full load and not measured.",
             ),
             key(
                 "measure",
                 Kind::Boolean,
-                Default::Value("true"),
+                Fallback::Value("true"),
                 "true",
                 "Whether the phase counts in results.",
             ),
             key(
                 "drain",
                 ANY_DURATION,
-                Default::None("until every request has ended"),
+                Fallback::None("until every request has ended"),
                 r#""1m""#,
                 "How long open requests may run on after the phase has stopped offering load.",
             ),
@@ -546,21 +551,21 @@ pub const TABLES: &[Table] = &[
             key(
                 "poisson",
                 Kind::Parameters { table: "phase.load.poisson", alone: "rate" },
-                Default::None("another kind"),
+                Fallback::None("another kind"),
                 r#""6/s""#,
                 "Open loop: independent arrivals at a mean rate.",
             ),
             key(
                 "constant",
                 Kind::Parameters { table: "phase.load.constant", alone: "rate" },
-                Default::None("another kind"),
+                Fallback::None("another kind"),
                 r#"{ rate = "6/s", max_in_flight = 512 }"#,
                 "Open loop: arrivals at equal distances.",
             ),
             key(
                 "closed",
                 Kind::Parameters { table: "phase.load.closed", alone: "users" },
-                Default::None("another kind"),
+                Fallback::None("another kind"),
                 "8",
                 "Closed loop: each user sends when its last request has ended.",
             ),
@@ -630,8 +635,8 @@ pub const TABLES: &[Table] = &[
 ];
 
 const MAX_IN_FLIGHT: Kind = Kind::Integer { min: 1, max: u32::MAX as u64 };
-const NO_BOUND: Default = Default::None("10,000, or what descriptors allow");
-const NO_LIMIT: Default = Default::None("no limit");
+const NO_BOUND: Fallback = Fallback::None("10,000, or what descriptors allow");
+const NO_LIMIT: Fallback = Fallback::None("no limit");
 
 /// What users of other tools may write, and the key that does it here.
 pub(super) const OTHER_NAMES: &[(&str, &str)] = &[

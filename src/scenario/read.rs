@@ -25,7 +25,7 @@ use crate::stats::{Slo, SloMetric};
 use crate::units::Rate;
 
 pub(super) fn read(document: &Document) -> Result<Loaded, Diagnostics> {
-    let problems = Problems::new(&document.sources);
+    let problems = Problems::new(&document.sources, document.problems.clone());
     let scenario = scenario(&Fields::top(&problems, &document.root), &document.base);
     let problems = problems.into_sorted();
     match scenario {
@@ -42,6 +42,7 @@ fn scenario(top: &Fields<'_>, base: &Path) -> Option<Scenario> {
     let request = top.table("request").and_then(|fields| request(&fields));
     let slo = top.table("slo").map(|fields| limits(&fields)).unwrap_or_default();
 
+    // Collected before it is asked whether all could be read: an iterator would stop at the first that could not.
     let tables = top.tables("workload");
     check_names(&tables);
     let workloads = tables.iter().map(|fields| workload(fields, request.as_ref(), &slo, base));
@@ -75,16 +76,17 @@ fn scenario(top: &Fields<'_>, base: &Path) -> Option<Scenario> {
 /// Names of workloads and phases stand in every row, so each must say which one it means.
 fn check_names(tables: &[Fields<'_>]) {
     let mut seen = BTreeMap::new();
-    for (i, fields) in tables.iter().enumerate() {
+    for fields in tables {
         // What is no name is reported where it is read.
         let Some(name) = fields.peek("name", Field::name) else { continue };
         if name == "all" {
             let help = "results use `all` for the sum of all; choose another";
             fields.problems.error(fields.place("name"), "the name `all` is taken", help);
         }
-        if let Some(first) = seen.insert(name.clone(), i + 1) {
-            let message = format!("the name `{name}` is used twice");
-            fields.problems.error(fields.place("name"), message, format!("number {first} has it already"));
+        let place = fields.place("name");
+        if let Some(first) = seen.insert(name.clone(), place).flatten() {
+            let help = format!("{} has it already", fields.problems.line(first));
+            fields.problems.error(place, format!("the name `{name}` is used twice"), help);
         }
     }
 }
@@ -188,7 +190,7 @@ fn extra(fields: &Fields<'_>) -> Map<String, serde_json::Value> {
         }
         match json(&entry.node) {
             Ok(value) => {
-                if entry.name == "n" && value != serde_json::Value::from(1) {
+                if entry.name == "n" && value != 1 {
                     let message = "`extra` cannot ask for more than one answer (`n`)";
                     let help = "answers to one request share its stream, and their times could not be told apart; \
                                 send more requests";
@@ -363,7 +365,7 @@ fn phase(fields: &Fields<'_>, workloads: Option<&[Workload]>) -> Option<Phase> {
         let message = "`requests = \"all\"` sends every row once, and a workload has no rows";
         fields.problems.error(fields.place("requests"), message, "give a number, or a `duration`");
     }
-    let is_bounded = fields.has("duration") || fields.has("requests");
+    let is_bounded = fields.mentions("duration") || fields.mentions("requests");
     if workloads.is_some() && !is_bounded && !sets.any(|set| set == Some(WhenExhausted::Stop)) {
         let message = "the phase has no end: it needs `duration` or `requests`";
         fields.problems.error(fields.place("name"), message, "add `duration = \"5m\"` or `requests = 1000`");

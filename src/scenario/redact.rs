@@ -11,7 +11,7 @@ pub(super) fn blot(text: &str, secrets: &[Range<usize>]) -> String {
         return text.to_owned();
     }
     let mut bytes = text.as_bytes().to_vec();
-    for secret in secrets {
+    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
         // A span that splits a character would leave a broken one: the whole of it goes.
         let (start, end) = (text.floor_char_boundary(secret.start), text.ceil_char_boundary(secret.end));
         for byte in bytes[start..end.max(start)].iter_mut().filter(|byte| !matches!(byte, b'\n' | b'\r')) {
@@ -25,36 +25,46 @@ pub(super) fn blot(text: &str, secrets: &[Range<usize>]) -> String {
 /// such a line until another table or a known key begins.
 pub(super) fn suspects(text: &str) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
-    let mut suspicious = false;
+    let mut among_secrets = false;
     let mut begin = 0;
     for line in text.split_inclusive('\n') {
         let range = begin..begin + line.len();
         begin = range.end;
-        let words = line.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_'));
-        if words.clone().any(|word| !word.is_empty() && is_secret_name(word)) || line.contains("://") {
-            suspicious = !line.contains("://") || suspicious;
-            let value = match line.find('=') {
-                // A header in brackets names a table and shows nothing.
-                None if line.trim_start().starts_with('[') && line.trim_end().ends_with(']') => continue,
-                None => 0,
-                Some(at) => at + 1,
-            };
-            spans.push(range.start + value..range.end);
+        let mut words = line.split(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_'));
+        let names_secret = words.any(|word| !word.is_empty() && is_secret_name(word));
+        if is_header(line.trim()) {
+            among_secrets = names_secret;
             continue;
         }
-        let first = line.trim_start();
-        let known = words.clone().find(|word| !word.is_empty()).is_some_and(is_known_key);
-        if first.starts_with('[') || (known && first.contains('=')) {
-            suspicious = false;
-        } else if suspicious {
+        let key = line.split_once('=').map(|(key, _)| key).filter(|key| is_plain_key(key.trim()));
+        let value = range.start + key.map_or(0, |key| key.len() + 1)..range.end;
+        if names_secret {
+            among_secrets = true;
+            spans.push(value);
+        } else if key.is_some_and(|key| is_known_key(key.trim())) {
+            among_secrets = false;
+            if line.contains("://") {
+                spans.push(value);
+            }
+        } else if among_secrets || line.contains("://") {
             spans.push(range);
         }
     }
     spans
 }
 
-fn is_known_key(word: &str) -> bool {
-    keys::TABLES.iter().any(|table| table.key(word).is_some())
+/// `[target.headers]`, say.
+fn is_header(line: &str) -> bool {
+    let inner = line.trim_start_matches('[').trim_end_matches(']');
+    line.starts_with('[') && line.ends_with(']') && is_plain_key(inner)
+}
+
+fn is_plain_key(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+}
+
+fn is_known_key(path: &str) -> bool {
+    path.split('.').next().is_some_and(|name| keys::TABLES.iter().any(|table| table.key(name).is_some()))
 }
 
 #[cfg(test)]
@@ -63,9 +73,10 @@ mod tests {
 
     #[test]
     fn blotting_keeps_offsets_and_line_ends() {
-        assert_eq!(blot("a = \"é\nb\" # c", &[(4..10)]), "a = ***\n** # c");
-        assert_eq!(blot("é", &[(1..1)]), "é");
-        assert_eq!(blot("aé", &[(0..2)]), "***");
+        let blotted = |text, secret: Range<usize>| blot(text, std::slice::from_ref(&secret));
+        assert_eq!(blotted("a = \"é\nb\" # c", 4..10), "a = ***\n** # c");
+        assert_eq!(blotted("é", 1..1), "é");
+        assert_eq!(blotted("aé", 0..2), "***");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::suggest::nearest;
+
 /// A value that reaches the wire and nothing else: neither `Debug` nor `Display` shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -36,8 +38,11 @@ pub(super) fn is_secret_name(name: &str) -> bool {
     let name = name.to_lowercase().replace(['-', '_', ' '], "");
     let within = ["header", "authorization", "apikey", "passw", "secret", "credential", "cookie", "bearer"];
     let at_end = ["key", "token", "auth"];
+    let alike = ["headers", "authorization", "apikey", "apikeyenv"];
     name != "firsttoken"
-        && (within.iter().any(|part| name.contains(part)) || at_end.iter().any(|part| name.ends_with(part)))
+        && (within.iter().any(|part| name.contains(part))
+            || at_end.iter().any(|part| name.ends_with(part))
+            || nearest(&name, alike.into_iter()).is_some())
 }
 
 #[cfg(test)]
@@ -60,13 +65,20 @@ mod tests {
             "API-KEY",
             "apiKey",
             "hf_token",
+            "heders",
+            "api_kee_env",
             "x-api-key",
             "extra_headers",
         ] {
             assert!(is_secret_name(name), "{name}");
         }
-        for name in ["url", "first_token", "max_tokens", "words", "name", "output", "timeouts"] {
-            assert!(!is_secret_name(name), "{name}");
+        for key in crate::scenario::keys::TABLES.iter().flat_map(|table| table.keys) {
+            assert_eq!(
+                is_secret_name(key.name),
+                matches!(key.name, "headers" | "api_key_env"),
+                "{}",
+                key.name
+            );
         }
     }
 }

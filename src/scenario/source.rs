@@ -28,6 +28,8 @@ pub(super) struct Document {
     pub(super) sources: Sources,
     /// The folder that paths are relative to.
     pub(super) base: PathBuf,
+    /// What is wrong with the way things are said. What they mean can still be read.
+    pub(super) problems: Diagnostics,
 }
 
 /// Where the parts of a tree come from. Texts are kept as they may be shown, with secrets blotted out; every
@@ -114,34 +116,50 @@ pub(super) fn parse(
     }
     let mut sources = Sources::default();
     sources.add(name, text, &secrets);
+    if !errors.is_empty() {
+        return Err(syntax_errors(&errors, &sources));
+    }
     let mut problems = Diagnostics::default();
-    for error in &errors {
+    for (place, path) in &converter.broken {
+        let problem = Diagnostic::error("a table in braces must stand on one line");
+        if problems.is_full() {
+            problems.push(problem);
+            continue;
+        }
+        let problem = problem.at(sources.location(*place));
+        problems.push(problem.help(dotted_form(&sources, *place, path)));
+    }
+    let mut document = Document { root, sources, base, problems };
+    for argument in &overrides.set {
+        if let Err(problem) = document.set(argument) {
+            document.problems.append(problem);
+        }
+    }
+    if let Some(url) = &overrides.target {
+        document.set_target(url);
+    }
+    Ok(document)
+}
+
+fn syntax_errors(errors: &[toml::de::Error], sources: &Sources) -> Diagnostics {
+    let mut problems = Diagnostics::default();
+    // After a brace that was never closed every line is an error: the first says it.
+    let is_in_braces = |error: &&toml::de::Error| {
+        error.message().contains("key-value pairs") || error.message().contains("inline table")
+    };
+    let in_braces = errors.iter().filter(is_in_braces).take(1);
+    for error in errors.iter().filter(|error| !is_in_braces(error)).chain(in_braces) {
         let problem = Diagnostic::error(format!("not valid TOML: {}", error.message()));
+        if problems.is_full() {
+            problems.push(problem);
+            continue;
+        }
         let span = error.span().unwrap_or_default();
         let problem = problem.at(sources.location(Place { source: 0, start: span.start, end: span.end }));
         problems.push(problem.help(syntax_help(error.message())));
     }
-    for (place, path) in &converter.broken {
-        let problem = Diagnostic::error("a table in braces must stand on one line");
-        let problem = problem.at(sources.location(*place));
-        problems.push(problem.help(dotted_form(&sources, *place, path)));
-    }
-    let mut document = Document { root, sources, base };
-    if errors.is_empty() {
-        for argument in &overrides.set {
-            if let Err(problem) = document.set(argument) {
-                problems.push(problem);
-            }
-        }
-        if let Some(url) = &overrides.target {
-            document.set_target(url);
-        }
-    }
-    if problems.has_errors() {
-        problems.sort();
-        return Err(problems);
-    }
-    Ok(document)
+    problems.sort();
+    problems
 }
 
 /// What to do about a syntax error of the parser's `message`.
@@ -193,9 +211,11 @@ struct Part {
 
 impl Document {
     /// Applies one `key.path=value`.
-    fn set(&mut self, argument: &str) -> Result<(), Diagnostic> {
+    fn set(&mut self, argument: &str) -> Result<(), Diagnostics> {
         let form = "write `--set key.path=value`, such as `--set phase.steady.load.closed.users=8`";
-        let refuse = |message: &str| Diagnostic::error(message).at(Location::file("--set")).help(form);
+        let refuse = |message: &str| {
+            Diagnostics::from(Diagnostic::error(message).at(Location::file("--set")).help(form))
+        };
         let equals = equals_sign(argument).ok_or_else(|| refuse("`--set` has no `=`"))?;
         let (path, value) = (&argument[..equals], argument[equals + 1..].trim());
         let source = self.sources.0.len();
@@ -204,7 +224,7 @@ impl Document {
 
         let offset = argument.len() - argument[equals + 1..].trim_start().len();
         let mut converter = Converter::new(source, argument, offset);
-        let secret = parts.iter().any(|part| super::secret::is_secret_name(&part.name));
+        let secret = parts.iter().fold(false, |secret, part| converter.enter(&part.name, part.at, secret));
         let node = match DeValue::parse(value) {
             Ok(parsed) if !value.is_empty() => converter.node(&parsed, secret),
             _ => converter.text(value, secret),
@@ -214,7 +234,7 @@ impl Document {
         let root = keys::find("");
         put(&mut self.root, Some(root), &parts, (last, node)).map_err(|refusal| {
             let problem = Diagnostic::error(refusal.message).at(self.sources.location(refusal.at));
-            problem.help(refusal.help)
+            Diagnostics::from(problem.help(refusal.help))
         })
     }
 

@@ -44,7 +44,7 @@ impl Value {
         match self {
             Value::Text(_) => "text",
             Value::Integer(_) => "a whole number",
-            Value::Float(_) => "a number",
+            Value::Float(_) => "a decimal number",
             Value::Boolean(_) => "`true` or `false`",
             Value::Date(_) => "a date",
             Value::List(_) => "a list",
@@ -91,9 +91,9 @@ pub(super) struct Converter<'a> {
     offset: usize,
     /// Values that are secret.
     pub(super) secrets: Vec<Range<usize>>,
-    /// Inline tables broken over lines, with the dotted path of their keys.
+    /// Inline tables broken over lines, with their dotted path from the header they stand under.
     pub(super) broken: Vec<(Place, String)>,
-    /// The path walked so far.
+    /// The path walked since the last header.
     path: Vec<String>,
 }
 
@@ -120,12 +120,7 @@ impl<'a> Converter<'a> {
         let entries = table.iter().map(|(key, value)| {
             let name = key.get_ref().to_string();
             let at = self.place(&key.span());
-            // Among headers, a key that is no plain name may be a header written as a whole.
-            if secret && !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
-            {
-                self.secrets.push(at.start..at.end);
-            }
-            let secret = secret || is_secret_name(&name);
+            let secret = self.enter(&name, at, secret);
             self.path.push(name.clone());
             let node = self.node(value, secret);
             self.path.pop();
@@ -134,6 +129,15 @@ impl<'a> Converter<'a> {
         let mut entries = entries.collect::<Vec<_>>();
         entries.sort_by_key(|entry| entry.at);
         Table { entries }
+    }
+
+    /// Whether what stands under the key `name` is secret, in a table that is `secret`. Among headers, a key that
+    /// is no plain name may be a header written as a whole.
+    pub(super) fn enter(&mut self, name: &str, at: Place, secret: bool) -> bool {
+        if secret && !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')) {
+            self.secrets.push(at.start..at.end);
+        }
+        secret || is_secret_name(name)
     }
 
     pub(super) fn node(&mut self, value: &Spanned<DeValue<'_>>, secret: bool) -> Node {
@@ -153,7 +157,11 @@ impl<'a> Converter<'a> {
             DeValue::Datetime(date) => Value::Date(date.to_string()),
             DeValue::Array(list) => Value::List(list.iter().map(|value| self.node(value, secret)).collect()),
             DeValue::Table(table) => {
+                // Below a header of its own, keys are written from there.
+                let has_header = self.text.get(at.start..).is_some_and(|text| text.starts_with('['));
+                let outer = has_header.then(|| std::mem::take(&mut self.path));
                 let table = self.table(table, secret);
+                self.path = outer.unwrap_or_else(|| std::mem::take(&mut self.path));
                 if self.is_broken_over_lines(at, &table) {
                     self.broken.push((at, self.path.join(".")));
                 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::keys::{Key, Kind, list};
 use super::suggest::nearest;
-use super::tree::{Node, Place, Value};
+use super::tree::{Node, Value};
 use super::url::TargetUrl;
 use crate::units::{Rate, UnitError, parse_duration, parse_rate, parse_tokens};
 
@@ -19,15 +19,13 @@ pub(super) struct Field<'a> {
 
 /// Why a value is not taken.
 pub(super) struct Refusal {
-    /// Where, if not at the value.
-    pub(super) at: Option<Place>,
     pub(super) message: String,
     pub(super) help: String,
 }
 
 impl Refusal {
     pub(super) fn new(message: impl Into<String>, help: impl Into<String>) -> Refusal {
-        Refusal { at: None, message: message.into(), help: help.into() }
+        Refusal { message: message.into(), help: help.into() }
     }
 }
 
@@ -123,7 +121,7 @@ impl Field<'_> {
                 Some(alike) => format!("did you mean `{alike}`? known: {}", list(choices, "and")),
                 None => format!("known: {}", list(choices, "and")),
             };
-            Refusal::new(format!("`{}` is none that is known", self.label), help)
+            Refusal::new(format!("`{}` does not take this value", self.label), help)
         })
     }
 
