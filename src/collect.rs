@@ -137,7 +137,7 @@ impl Collector {
             Event::RunStarted { origin } => self.origin = origin,
             Event::PhaseStarted { phase, at } => self.start_phase(phase, at),
             Event::Sent { .. } => self.progress.sent += 1,
-            Event::Stamps { request, stamps } => self.hold(request, stamps),
+            Event::Stamps { request, stamps } => self.hold(request, &stamps),
             Event::Ended(ended) => return self.end_request(*ended),
             Event::PhaseEnded { phase, at, by } => self.end_phase(phase, at, by),
             Event::PhaseDrained { phase, at } => {
@@ -234,7 +234,7 @@ impl Collector {
         self.fold.set_window(index, window);
     }
 
-    fn hold(&mut self, request: u64, stamps: Vec<Stamp>) {
+    fn hold(&mut self, request: u64, stamps: &[Stamp]) {
         let room = HELD_STAMPS_LIMIT - self.held_count;
         let kept = stamps.len().min(room);
         self.left_out += (stamps.len() - kept) as u64;

@@ -49,7 +49,7 @@ impl Facts<'_> {
                 ResultsError::Exists { .. } => Exit::Usage,
                 _ => Exit::Unexpected,
             };
-            Failure::new(exit, format!("error: {error}"))
+            Failure::new(exit, format!("{error}"))
         })
     }
 
@@ -91,10 +91,10 @@ impl Facts<'_> {
             let _ = writeln!(std::io::stdout(), "\n{}", writer.folder().display());
         }
         if let Err(error) = written {
-            return Err(Failure::new(Exit::Unexpected, format!("error: {error}")));
+            return Err(Failure::unexpected(format!("{error}")));
         }
         if let Some(failure) = &end.failure {
-            return Err(Failure::new(Exit::Unexpected, format!("error: the run was stopped: {failure}")));
+            return Err(Failure::unexpected(format!("the run was stopped: {failure}")));
         }
         Ok(match verdict {
             Verdict::Valid => Exit::Done,

@@ -2,19 +2,16 @@
 
 use std::io::Read as _;
 
-use super::exit::{Exit, Failure};
+use super::exit::Failure;
 
 /// The value of `name`, which must be set and not empty.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 pub(super) fn required(name: &str) -> Result<String, Failure> {
     match std::env::var(name) {
         Ok(value) if !value.trim().is_empty() => Ok(value.trim().to_owned()),
-        _ => Err(Failure::new(
-            Exit::Usage,
-            format!(
-                "error: the environment variable `{name}` is not set\n  help: export {name}=… before the run"
-            ),
-        )),
+        _ => Err(Failure::usage(format!(
+            "error: the environment variable `{name}` is not set\n  help: export {name}=… before the run"
+        ))),
     }
 }
 
@@ -37,8 +34,8 @@ pub(super) fn utc_now() -> jiff::Timestamp {
 /// A number nobody has drawn before, from the kernel.
 pub(super) fn random() -> Result<u64, Failure> {
     let mut bytes = [0; 8];
-    std::fs::File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes)).map_err(
-        |error| Failure::new(Exit::Unexpected, format!("error: cannot read /dev/urandom: {error}")),
-    )?;
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut source| source.read_exact(&mut bytes))
+        .map_err(|error| Failure::unexpected(format!("cannot read /dev/urandom: {error}")))?;
     Ok(u64::from_le_bytes(bytes))
 }

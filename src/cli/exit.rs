@@ -1,5 +1,6 @@
 //! How the program ends.
 
+use std::fmt::Display;
 use std::process::ExitCode;
 
 /// Every way to end, by its exit code.
@@ -52,8 +53,23 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// An end as `exit`, saying `message`.
-    pub(super) fn new(exit: Exit, message: impl Into<String>) -> Failure {
-        Failure { exit, message: message.into() }
+    /// An end as `exit` for an error: what is wrong, and behind a line break `help: …` what to do about it.
+    pub(super) fn new(exit: Exit, error: impl Display) -> Failure {
+        Failure { exit, message: format!("error: {error}") }
+    }
+
+    /// Something no rule foresees.
+    pub(super) fn unexpected(error: impl Display) -> Failure {
+        Failure::new(Exit::Unexpected, error)
+    }
+
+    /// Bad usage or a bad scenario.
+    pub(super) fn usage(error: impl Display) -> Failure {
+        Failure::new(Exit::Usage, error)
+    }
+
+    /// Problems that are already written out in full.
+    pub(super) fn problems(rendered: String) -> Failure {
+        Failure { exit: Exit::Usage, message: rendered }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::args::ScenarioArgs;
 use super::environment;
-use super::exit::{Exit, Failure};
+use super::exit::Failure;
 use crate::dataset::{Dataset, RowOrder, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics, Style};
 use crate::plan::Plan;
@@ -172,7 +172,7 @@ fn refused(problems: &Diagnostics) -> Failure {
     if count > 1 {
         let _ = write!(message, "\n{count} problems; nothing was sent");
     }
-    Failure::new(Exit::Usage, message)
+    Failure::problems(message)
 }
 
 fn show(notes: &Diagnostics) {

@@ -36,9 +36,7 @@ pub(super) fn run(args: &RehearseArgs) -> Result<Exit, Failure> {
     let (sender, signals) = channel();
     signals::listen(move |signal| sender.send(signal).is_ok())?;
     let rehearsed = Clock::run_virtual(|clock| rehearse(args, &prepared, profile, clock, signals));
-    rehearsed.map_err(|error| {
-        Failure::new(Exit::Unexpected, format!("error: the runtime cannot start: {error}"))
-    })?
+    rehearsed.map_err(|error| Failure::unexpected(format!("the runtime cannot start: {error}")))?
 }
 
 async fn rehearse(
@@ -82,8 +80,7 @@ async fn rehearse(
     let (ending, _) = run.run(&mut source).await;
     drop(run);
     let gathered = Rc::into_inner(desk).map(RefCell::into_inner);
-    let gathered = gathered
-        .ok_or_else(|| Failure::new(Exit::Unexpected, "error: the rehearsal did not come to rest"))?;
+    let gathered = gathered.ok_or_else(|| Failure::unexpected("the rehearsal did not come to rest"))?;
     conclude(&facts, gathered, &ending, None, caught.get(), &args.scenario)
 }
 
@@ -110,6 +107,5 @@ fn sink(
 }
 
 fn in_memory_url() -> Result<TargetUrl, Failure> {
-    TargetUrl::parse("http://simulated")
-        .map_err(|error| Failure::new(Exit::Unexpected, format!("error: {}", error.problem)))
+    TargetUrl::parse("http://simulated").map_err(|error| Failure::unexpected(error.problem))
 }

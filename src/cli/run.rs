@@ -41,18 +41,18 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     };
     let ended = Clock::run_real(|clock| measuring.measure(clock));
     drop(embedded);
-    ended.map_err(|error| unexpected(format!("the runtime cannot start: {error}")))?
+    ended.map_err(|error| Failure::unexpected(format!("the runtime cannot start: {error}")))?
 }
 
 fn embed(profile: &str, api_key: Option<String>) -> Result<Embedded, Failure> {
     let options = Options { api_key, epoch_unix_s: environment::unix_time_s(), ..Options::default() };
     Embedded::start(sim::profile(profile)?, options)
-        .map_err(|error| unexpected(format!("the embedded server cannot start: {error}")))
+        .map_err(|error| Failure::unexpected(format!("the embedded server cannot start: {error}")))
 }
 
 fn loopback(server: &Embedded) -> Result<TargetUrl, Failure> {
     TargetUrl::parse(&format!("http://{}", server.addr()))
-        .map_err(|error| unexpected(error.problem.to_owned()))
+        .map_err(|error| Failure::unexpected(error.problem.to_owned()))
 }
 
 /// A run about to be made.
@@ -69,12 +69,13 @@ impl Measuring<'_> {
         let scenario = &self.prepared.scenario;
         let connector = Connector::resolve(&self.url).await.map_err(|error| {
             let help = "check the address of the target, or name another with --target URL";
-            Failure::new(Exit::Unreachable, format!("error: {}\n  help: {help}", error.message))
+            Failure::new(Exit::Unreachable, format!("{}\n  help: {help}", error.message))
         })?;
         let client = Rc::new(target::client(&clock, connector, &self.url, self.prepared)?);
         let model = target::find_model(&client, &self.url, scenario.target.model.as_deref()).await?;
         let source = Source::threaded(self.prepared.composer(&model));
-        let mut source = source.map_err(|error| unexpected(format!("cannot start a thread: {error}")))?;
+        let mut source =
+            source.map_err(|error| Failure::unexpected(format!("cannot start a thread: {error}")))?;
         let facts = Facts {
             prepared: self.prepared,
             model,
@@ -89,11 +90,12 @@ impl Measuring<'_> {
 
         let (ask, mut asked) = unbounded_channel();
         let monotonic =
-            clock.monotonic().ok_or_else(|| unexpected("the clock is not the real one".into()))?;
+            clock.monotonic().ok_or_else(|| Failure::unexpected("the clock is not the real one"))?;
         let live = (!self.args.quiet).then(|| Live::new(scenario));
         let collecting =
             collecting::start(facts.collector(writer), monotonic, live, ask.clone(), !self.simulated);
-        let collecting = collecting.map_err(|error| unexpected(format!("cannot start a thread: {error}")))?;
+        let collecting =
+            collecting.map_err(|error| Failure::unexpected(format!("cannot start a thread: {error}")))?;
         let stop = Rc::new(StopSwitch::default());
         let caught = Rc::new(std::cell::Cell::new(None::<Signal>));
         let (signal_sender, mut signal_receiver) = unbounded_channel();
@@ -122,7 +124,7 @@ impl Measuring<'_> {
         };
         let (ending, origin) = run.run(&mut source).await;
         ear.abort();
-        let gathered = collecting.join().map_err(|_| unexpected("the collecting thread died".into()))?;
+        let gathered = collecting.join().map_err(|_| Failure::unexpected("the collecting thread died"))?;
         let origin_monotonic_ns = clock.origin_monotonic_ns().map(|zero| zero + origin.0);
         conclude(&facts, gathered, &ending, origin_monotonic_ns, caught.get(), self.args)
     }
@@ -170,8 +172,4 @@ pub(super) fn conclude(
     let collected = gathered.collector.finish(*ending != Ending::Complete, facts.simulated);
     let exit = facts.close(collected, &End { state, origin_monotonic_ns, failure }, args)?;
     Ok(signal.map_or(exit, Signal::exit))
-}
-
-fn unexpected(message: String) -> Failure {
-    Failure::new(Exit::Unexpected, format!("error: {message}"))
 }

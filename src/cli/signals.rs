@@ -48,8 +48,7 @@ pub(super) fn listen(mut on: impl FnMut(Signal) -> bool + Send + 'static) -> Res
         drop(ended);
     };
     let started = thread::Builder::new().name("signals".into()).spawn(listening);
-    started
-        .map_err(|error| Failure::new(Exit::Unexpected, format!("error: cannot start a thread: {error}")))?;
+    started.map_err(|error| Failure::unexpected(format!("cannot start a thread: {error}")))?;
     let _ = is_ready.recv();
     Ok(())
 }

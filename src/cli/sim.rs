@@ -22,15 +22,19 @@ pub(super) fn run(args: &SimArgs) -> Result<Exit, Failure> {
     signals::listen(move |signal| sender.send(signal).is_ok())?;
     let server = Embedded::start_at(args.listen, profile, options).map_err(|error| {
         let help = "take another address with --listen; port 0 takes a free one";
-        Failure::new(Exit::Usage, format!("error: cannot listen on {}: {error}\n  help: {help}", args.listen))
+        Failure::usage(format!("cannot listen on {}: {error}\n  help: {help}", args.listen))
     })?;
     let url = format!("http://{}", server.addr());
-    println!("simulating {} on {url}", args.profile);
-    println!("  tonnage run SCENARIO --target {url}");
-    println!("  any OpenAI client: base URL {url}/v1, {}", if keyed { "with your key" } else { "any key" });
-    println!("Ctrl-C stops it.");
+    // Whoever started it may have closed the pipe; it serves all the same.
+    let _ = writeln!(
+        std::io::stdout(),
+        "simulating {} on {url}\n  tonnage run SCENARIO --target {url}\n  \
+         any OpenAI client: base URL {url}/v1, {} key\nCtrl-C stops it.",
+        args.profile,
+        if keyed { "your" } else { "any" }
+    );
     let exit = watch(&server, &signals);
-    server.stop().map_err(|error| Failure::new(Exit::Unexpected, format!("error: {error}")))?;
+    server.stop().map_err(|error| Failure::unexpected(format!("{error}")))?;
     Ok(exit)
 }
 
@@ -60,7 +64,7 @@ fn watch(server: &Embedded, signals: &Receiver<Signal>) -> Exit {
 /// The built-in profile `name`.
 pub(super) fn profile(name: &str) -> Result<Profile, Failure> {
     Profile::named(name).ok_or_else(|| {
-        let known = Profile::names().collect::<Vec<_>>().join(", ");
-        Failure::new(Exit::Usage, format!("error: no profile `{name}`\n  help: one of {known}"))
+        let known = Profile::NAMES.join(", ");
+        Failure::usage(format!("no profile `{name}`\n  help: one of {known}"))
     })
 }

@@ -29,7 +29,7 @@ pub(super) fn client(
     }
     for (name, value) in &target.headers {
         let header = HeaderName::from_bytes(name.as_bytes());
-        let header = header.map_err(|_| usage(format!("`{name}` is no header name")))?;
+        let header = header.map_err(|_| Failure::usage(format!("`{name}` is no header name")))?;
         headers.push((header, sensitive(value.reveal(), name)?));
     }
     let settings = Settings {
@@ -40,7 +40,7 @@ pub(super) fn client(
         headers,
         timeouts: target.timeouts,
     };
-    Client::new(clock.clone(), connector, settings).map_err(|error| usage(error.0))
+    Client::new(clock.clone(), connector, settings).map_err(|error| Failure::usage(error.0))
 }
 
 /// Looks whether the target is there and says which model to ask for.
@@ -54,15 +54,15 @@ pub(super) async fn find_model(
     match (stated, listed) {
         (Some(model), _) => Ok(model.to_owned()),
         (None, Models::Listed(names)) if names.len() == 1 => Ok(names[0].clone()),
-        (None, Models::Listed(names)) if names.is_empty() => {
-            Err(usage(format!("{at} lists no model\n  help: name the one to ask for with target.model")))
-        }
-        (None, Models::Listed(names)) => Err(usage(format!(
+        (None, Models::Listed(names)) if names.is_empty() => Err(Failure::usage(format!(
+            "{at} lists no model\n  help: name the one to ask for with target.model"
+        ))),
+        (None, Models::Listed(names)) => Err(Failure::usage(format!(
             "{at} serves {} models, and the scenario names none\n  help: set target.model to one of {}",
             names.len(),
             names.join(", ")
         ))),
-        (None, Models::Unlisted) => Err(usage(format!(
+        (None, Models::Unlisted) => Err(Failure::usage(format!(
             "{at} has no list of models at {}, and the scenario names none\n  help: set target.model",
             url.join("/v1/models")
         ))),
@@ -81,16 +81,15 @@ fn not_ready(at: &str, reason: NotReady) -> Failure {
             format!("{at} is not ready ({status})\n  help: try again when it has loaded")
         }
     };
-    Failure::new(Exit::Unreachable, format!("error: {message}"))
+    Failure::new(Exit::Unreachable, message)
 }
 
 /// Raises the soft limit on open files as far as it goes and returns how many connections may be open at once.
 ///
 /// Refuses a closed loop that cannot have a connection for each user.
 pub(super) fn descriptors(scenario: &Scenario, embedded: bool) -> Result<usize, Failure> {
-    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).map_err(|error| {
-        Failure::new(Exit::Unexpected, format!("error: cannot read the limit on files: {error}"))
-    })?;
+    let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)
+        .map_err(|error| Failure::unexpected(format!("cannot read the limit on files: {error}")))?;
     // A refusal leaves the soft limit, which then holds.
     let limit = setrlimit(Resource::RLIMIT_NOFILE, hard, hard).map_or(soft, |()| hard);
     // An embedded server holds the other end of each connection.
@@ -99,7 +98,7 @@ pub(super) fn descriptors(scenario: &Scenario, embedded: bool) -> Result<usize, 
     for phase in &scenario.phases {
         let Load::Closed { users } = phase.load else { continue };
         if users as usize > connections {
-            return Err(usage(format!(
+            return Err(Failure::usage(format!(
                 "phase `{}` wants {users} users, and the limit of {limit} open files allows {connections}\n  \
                  help: raise it with `ulimit -n`, or lower load.closed.users",
                 phase.name
@@ -111,12 +110,8 @@ pub(super) fn descriptors(scenario: &Scenario, embedded: bool) -> Result<usize, 
 
 fn sensitive(value: &str, what: &str) -> Result<HeaderValue, Failure> {
     let mut value = HeaderValue::from_str(value).map_err(|_| {
-        usage(format!("the value of {what} cannot stand in a header: it has a control character"))
+        Failure::usage(format!("the value of {what} cannot stand in a header: it has a control character"))
     })?;
     value.set_sensitive(true);
     Ok(value)
-}
-
-fn usage(message: String) -> Failure {
-    Failure::new(Exit::Usage, format!("error: {message}"))
 }

@@ -2,6 +2,7 @@
 //!
 //! A key enters here in the commit that makes it work; before that it is an unknown key.
 
+use crate::sim::Profile;
 use std::time::Duration;
 
 /// A table of the scenario, or one that stands for a value.
@@ -184,9 +185,6 @@ pub(super) fn list(names: &[impl AsRef<str>], last: &str) -> String {
     }
 }
 
-/// Names of the simulator's profiles.
-pub const PROFILES: &[&str] = &["7b-24gb", "8b-h100", "72b-4x64gb", "70b-8xh100"];
-
 const fn key(
     name: &'static str,
     kind: Kind,
@@ -303,7 +301,7 @@ pub const TABLES: &[Table] = &[
         one_of: &[],
         keys: &[key(
             "profile",
-            Kind::Choice(PROFILES),
+            Kind::Choice(Profile::NAMES),
             REQUIRED,
             r#""8b-h100""#,
             "Model and machine to simulate.",
