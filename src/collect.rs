@@ -4,13 +4,13 @@
 //! and folds it. Progress while the run goes on and the report at its end are readings of the same fold.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::record::{
     Ended, EndedBy, Event, Fate, GapFigures, Outcome, RequestRecord, Stamp, Timeline, TokenSource,
 };
 use crate::results::{RequestRow, ResultsError, Writer};
 use crate::scenario::{Load, Phase, Scenario};
+use crate::stats::Progress;
 use crate::stats::RowEvents;
 use crate::stats::Slo;
 use crate::stats::Window;
@@ -36,23 +36,6 @@ pub struct PhaseCourse {
     pub ended: Option<(Micros, EndedBy)>,
     /// When its last request was over.
     pub drained: Option<Micros>,
-}
-
-/// Counts for a line of progress.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
-    /// Index of the phase that runs.
-    pub phase: u32,
-    /// When it began, from run start.
-    pub phase_start: Duration,
-    /// Requests sent so far.
-    pub sent: u64,
-    /// Requests over so far.
-    pub ended: u64,
-    /// Those that ended `ok`.
-    pub ok: u64,
-    /// Those that were due and not sent.
-    pub unsent: u64,
 }
 
 /// Takes in a run.

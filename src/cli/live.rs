@@ -3,9 +3,9 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
-use crate::collect::Progress;
 use crate::report::live::progress_line;
 use crate::scenario::Scenario;
+use crate::stats::Progress;
 
 const LINE_EVERY: Duration = Duration::from_secs(10);
 

@@ -1,3 +1,5 @@
+//! Data sets read from real files.
+
 use std::io::Write as _;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::collect::Progress;
+use crate::stats::Progress;
 
 /// How phase `phase` gets on, `elapsed` after run start.
 pub fn progress_line(

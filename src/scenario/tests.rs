@@ -1,3 +1,5 @@
+//! Scenarios read from text: what is taken, what is refused, and that nothing panics.
+
 use std::path::PathBuf;
 
 use super::keys::{Fallback, Kind, TABLES};

@@ -1,3 +1,5 @@
+//! The engine against times worked out by hand, and laws that hold for any schedule.
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 

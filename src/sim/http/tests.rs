@@ -1,3 +1,5 @@
+//! The edge over in-memory streams in virtual time, and once over TCP.
+
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
