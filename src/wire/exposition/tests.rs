@@ -113,7 +113,11 @@ fn escapes_in_labels_are_undone_and_other_backslashes_stay() {
 fn blanks_and_a_last_comma_are_allowed_where_the_formats_allow_them() {
     for line in ["x{a=\"b\",c=\"é\"} 1", " x { a = \"b\" , c = \"é\" , }\t1 ", "x{a=\"b\",c=\"é\"}1"] {
         let sample = only(line);
-        assert_eq!((sample.label("a"), sample.label("c"), sample.value), (Some("b"), Some("é"), 1.0), "{line}");
+        assert_eq!(
+            (sample.label("a"), sample.label("c"), sample.value),
+            (Some("b"), Some("é"), 1.0),
+            "{line}"
+        );
     }
     assert_eq!(only("x{} 1").labels, []);
     assert_eq!(read("x 1\r\ny 2\r\n").len(), 2);
@@ -139,7 +143,8 @@ b-c 1
 c 2
 ";
     let read: Vec<_> = samples(page).collect();
-    let faults: Vec<_> = read.iter().filter_map(|sample| sample.as_ref().err()).map(Fault::to_string).collect();
+    let faults: Vec<_> =
+        read.iter().filter_map(|sample| sample.as_ref().err()).map(Fault::to_string).collect();
     insta::assert_snapshot!(faults.join("\n"), @r#"
     line 2 of the metrics: expected the name of a metric
     line 3 of the metrics: expected labels or a blank after the name
