@@ -21,7 +21,7 @@ pub(super) const FORM: Form = Form {
     event: |json, parts| openai::read(json, parts, |json, parts| read_choice(json, parts, "delta")),
     document: |json, parts| openai::read(json, parts, |json, parts| read_choice(json, parts, "message")),
     volatile: openai::VOLATILE,
-    counter: openai::COUNTER,
+    counter: Some(openai::COUNTER),
 };
 
 fn members<'a>(asked: &Asked<'a>) -> Vec<(&'static str, Member<'a>)> {

@@ -19,7 +19,7 @@ pub(super) const FORM: Form = Form {
     event: |json, parts| openai::read(json, parts, read_choice),
     document: |json, parts| openai::read(json, parts, read_choice),
     volatile: openai::VOLATILE,
-    counter: openai::COUNTER,
+    counter: Some(openai::COUNTER),
 };
 
 fn members<'a>(asked: &Asked<'a>) -> Vec<(&'static str, Member<'a>)> {

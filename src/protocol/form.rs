@@ -29,8 +29,8 @@ pub(super) struct Form {
     pub(super) document: ReadParts,
     /// Names of members that differ from one token event to the next and are not read.
     pub(super) volatile: &'static [&'static str],
-    /// Name of the member that states the output tokens so far; empty where no event of the API states them.
-    pub(super) counter: &'static str,
+    /// Name of the member that states the output tokens so far, where token events may.
+    pub(super) counter: Option<&'static str>,
 }
 
 /// Reads one JSON object to its end.

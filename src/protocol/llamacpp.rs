@@ -22,7 +22,7 @@ pub(super) const FORM: Form = Form {
     event: read,
     document: read,
     volatile: &["tokens"],
-    counter: "tokens_predicted",
+    counter: Some("tokens_predicted"),
 };
 
 fn members<'a>(asked: &Asked<'a>) -> Vec<(&'static str, Member<'a>)> {

@@ -25,7 +25,7 @@ pub(super) const FORM: Form = Form {
     event: read_event,
     document: read_document,
     volatile: &[],
-    counter: "",
+    counter: None,
 };
 
 fn members<'a>(asked: &Asked<'a>) -> Vec<(&'static str, Member<'a>)> {

@@ -26,7 +26,7 @@ pub(super) const CHAT: Form = Form {
     event: read,
     document: read,
     volatile: &["created_at"],
-    counter: "",
+    counter: None,
 };
 
 pub(super) const GENERATE: Form = Form {

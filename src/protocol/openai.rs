@@ -9,8 +9,8 @@ use super::json::{Read, Reader};
 use super::parts::{Parts, Place};
 use crate::record::Usage;
 
-/// Members that differ from one token event to the next and say nothing of the answer.
-pub(super) const VOLATILE: &[&str] = &["created", "total_tokens"];
+/// A member of `usage` that grows beside the counter.
+pub(super) const VOLATILE: &[&str] = &["total_tokens"];
 
 /// The member of `usage` that grows, where a server states usage at every event.
 pub(super) const COUNTER: &str = "completion_tokens";

@@ -14,7 +14,7 @@
 
 use std::ops::Range;
 
-use memchr::memmem;
+use memchr::memchr_iter;
 
 use super::form::Form;
 use super::json::is_plain;
@@ -24,6 +24,9 @@ use crate::record::Usage;
 /// Larger events are not worth keeping by the thousand.
 const EVENT_LIMIT_BYTES: usize = 16 << 10;
 
+/// After so many templates in a row that fitted no event, a stream is not worth another.
+const FRUITLESS_LIMIT: u32 = 8;
+
 /// What surrounds the text in a stream's token events.
 #[derive(Debug, Default)]
 pub(super) struct Template {
@@ -32,6 +35,8 @@ pub(super) struct Template {
     /// Where in `kept` the holes are, in order, and what they are for. None before an event was learnt.
     holes: Vec<(usize, Hole)>,
     usage: Option<Usage>,
+    /// Templates learnt since one fitted an event.
+    fruitless: u32,
 }
 
 /// What stands between two kept pieces.
@@ -58,38 +63,46 @@ impl Template {
         self.holes.clear();
         let Some(start) = token.text.as_ptr().addr().checked_sub(event.as_ptr().addr()) else { return };
         let text = start..start + token.text.len();
+        let is_within = event.get(text.clone()) == Some(token.text.as_bytes());
         let is_quoted = start > 0 && event[start - 1] == b'"' && event.get(text.end) == Some(&b'"');
-        if event.len() > EVENT_LIMIT_BYTES
-            || event.get(text.clone()) != Some(token.text.as_bytes())
-            || !is_quoted
-        {
+        if self.fruitless == FRUITLESS_LIMIT || event.len() > EVENT_LIMIT_BYTES || !is_within || !is_quoted {
             return;
         }
-        let mut found = vec![(text, Hole::Text(token.channel))];
+        self.fruitless += 1;
         // Without a backslash each quoted name is a whole string, and before a colon that of a member.
-        if !event.contains(&b'\\') {
-            let places = form.volatile.iter().filter_map(|name| places_of(event, name).next());
-            found.extend(places.map(|place| (place, Hole::Unread)));
-            let mut counters = places_of(event, form.counter);
-            if token.usage.is_some_and(|usage| usage.completion.is_some())
-                && let (Some(place), None) = (counters.next(), counters.next())
-            {
-                found.push((place, Hole::Counter));
-            }
-        }
-        found.sort_unstable_by_key(|(place, _)| place.start);
-        let mut from = 0;
-        for (place, hole) in found {
+        let has_names = !event.contains(&b'\\');
+        let is_counted = token.usage.is_some_and(|usage| usage.completion.is_some());
+        let (mut counters, mut from) = (0, 0);
+        for quote in memchr_iter(b'"', event) {
+            let rest = &event[quote + 1..];
+            let is_name =
+                |name: &&str| rest.starts_with(name.as_bytes()) && rest.get(name.len()) == Some(&b'"');
+            let found = if quote + 1 == text.start {
+                Some((text.clone(), Hole::Text(token.channel)))
+            } else if !has_names {
+                None
+            } else if let Some(name) = form.counter.filter(|name| is_counted && is_name(name)) {
+                counters += 1;
+                value_of(event, quote, name).map(|place| (place, Hole::Counter))
+            } else {
+                let name = form.volatile.iter().find(|name| is_name(name));
+                name.and_then(|name| value_of(event, quote, name)).map(|place| (place, Hole::Unread))
+            };
+            let Some((place, hole)) = found else { continue };
             self.kept.extend_from_slice(&event[from..place.start]);
             self.holes.push((self.kept.len(), hole));
             from = place.end;
         }
         self.kept.extend_from_slice(&event[from..]);
+        if counters > 1 {
+            // Which of them is read cannot be told here.
+            self.holes.clear();
+        }
         self.usage = token.usage;
     }
 
     /// What `event` says, if it differs from the learnt one in its holes alone.
-    pub(super) fn recognise<'e>(&self, event: &'e [u8]) -> Option<Token<'e>> {
+    pub(super) fn recognise<'e>(&mut self, event: &'e [u8]) -> Option<Token<'e>> {
         let (mut text, mut usage) = (None, self.usage);
         let (mut rest, mut kept) = (event, self.kept.as_slice());
         let mut from = 0;
@@ -109,6 +122,7 @@ impl Template {
             }
         }
         let (channel, text) = text.filter(|_| rest == kept)?;
+        self.fruitless = 0;
         Some(Token { channel, text, usage })
     }
 }
@@ -124,16 +138,12 @@ impl Hole {
     }
 }
 
-/// Where the values of members called `name` are, as far as they may become holes.
-fn places_of<'e>(event: &'e [u8], name: &str) -> impl Iterator<Item = Range<usize>> + use<'e> {
-    let name = format!("\"{name}\"");
-    let ends = memmem::find_iter(event, name.as_bytes()).map(|at| at + name.len()).collect::<Vec<_>>();
-    ends.into_iter().filter_map(move |end| {
-        let value = event[end..].strip_prefix(b":")?;
-        let value = value.strip_prefix(b" ").unwrap_or(value);
-        let start = event.len() - value.len();
-        Some(start..start + simple_value(value)?)
-    })
+/// Where the value of the member is whose name begins at `quote`, if it may become a hole.
+fn value_of(event: &[u8], quote: usize, name: &str) -> Option<Range<usize>> {
+    let value = event[quote + name.len() + 2..].strip_prefix(b":")?;
+    let value = value.strip_prefix(b" ").unwrap_or(value);
+    let start = event.len() - value.len();
+    Some(start..start + simple_value(value)?)
 }
 
 /// Length of the plain string, integer or list of integers at the front of `rest`.

@@ -272,14 +272,15 @@ impl Parser {
 /// Splits `data: …` and its blank line off the front of `bytes`, perhaps with `event: …` before: the event, and
 /// what follows. `None` where the front is anything else or not all there, or ends a line in a lone CR.
 fn split_whole_event(bytes: &[u8], limit_bytes: usize) -> Option<(Event<'_>, &[u8])> {
-    let (name, bytes) = match bytes.strip_prefix(b"event:") {
-        None => (b"".as_slice(), bytes),
-        Some(name) => {
+    let (name, value) = match bytes.strip_prefix(b"data:") {
+        Some(value) => (b"".as_slice(), value),
+        None => {
+            let name = bytes.strip_prefix(b"event:")?;
             let (name, ends) = name.split_at(memchr2(b'\n', b'\r', name)?);
-            (name, ends.strip_prefix(b"\n").or_else(|| ends.strip_prefix(b"\r\n"))?)
+            let data = ends.strip_prefix(b"\n").or_else(|| ends.strip_prefix(b"\r\n"))?;
+            (name, data.strip_prefix(b"data:")?)
         }
     };
-    let value = bytes.strip_prefix(b"data:")?;
     let (value, ends) = value.split_at(memchr2(b'\n', b'\r', value)?);
     let after = ends.strip_prefix(b"\n\n").or_else(|| ends.strip_prefix(b"\r\n\r\n"))?;
     let fits = b"event:data:".len() + name.len() + value.len() <= limit_bytes;

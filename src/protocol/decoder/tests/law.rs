@@ -24,13 +24,13 @@ const SHAPES: [(Api, &str); 14] = [
     (
         Api::Chat,
         concat!(
-            r#"{"id":"c-1","object":"chat.completion.chunk","created":#,"model":"m","choices":[{"index":0,"#,
+            r#"{"id":"c-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"#,
             r#""delta":{"content":"@"},"logprobs":null,"finish_reason":null,"token_ids":null}]}"#
         ),
     ),
     (
         Api::Chat,
-        r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"content":"@"}}],"created":#,"id":"c-1"}"#,
+        r#"{"choices":[{"finish_reason":null,"index":0,"delta":{"content":"@"}}],"created":1,"id":"c-1"}"#,
     ),
     (
         Api::Chat,
@@ -53,11 +53,11 @@ const SHAPES: [(Api, &str); 14] = [
     ),
     (
         Api::Completions,
-        r#"{"id":"c-1","created":#,"choices":[{"index":0,"text":"@","logprobs":null,"finish_reason":null}]}"#,
+        r#"{"id":"c-1","created":1,"choices":[{"index":0,"text":"@","logprobs":null,"finish_reason":null}]}"#,
     ),
     (
         Api::Completions,
-        r#"{"choices":[{"text":"@","index":0}],"usage":{"completion_tokens":#,"prompt_tokens":2},"created":#}"#,
+        r#"{"choices":[{"text":"@","index":0}],"usage":{"completion_tokens":#,"prompt_tokens":2},"created":1}"#,
     ),
     (
         Api::Responses,
@@ -150,6 +150,21 @@ fn no_template_is_learnt_from_an_event_that_says_more_than_its_text() {
 }
 
 #[test]
+fn a_stream_whose_events_have_nothing_in_common_is_not_learnt_for_ever() {
+    let mut decoder = Decoder::new(Api::Chat, None);
+    let event = |id: u32| fill(SHAPES[0].1, "a", "").replace("c-1", &format!("c-{id}"));
+    for id in 0..8 {
+        decoder.event(event_of(&event(id)));
+    }
+    assert!(decoder.template.recognise(event(7).as_bytes()).is_some());
+    for id in 8..17 {
+        decoder.event(event_of(&event(id)));
+    }
+    assert_eq!(decoder.template.recognise(event(16).as_bytes()), None);
+    assert_eq!(decoder.event(event_of(&event(16))), TOKEN);
+}
+
+#[test]
 fn an_event_larger_than_a_template_may_be_is_parsed_each_time() {
     let json = fill(SHAPES[0].1, "a", "1").replace("\"m\"", &format!("\"{}\"", "m".repeat(20_000)));
     let mut decoder = Decoder::new(Api::Chat, None);
@@ -239,8 +254,9 @@ fn changes() -> impl Strategy<Value = (&'static str, &'static str)> {
         (r#""usage":null"#, r#""usage":{"completion_tokens":3}"#),
         (r#""index":0"#, r#""index":0,"index":0"#),
         (r#""index":0"#, r#""index":1"#),
-        (r#""index":0"#, r#""index":"created","created":1"#),
+        (r#""index":0"#, r#""index":"total_tokens","total_tokens":1"#),
         (r#""delta":{"#, r#""delta":{"content":"0","text":"0","#),
+        (r#""tokens_predicted":"#, r#""x":{"tokens_predicted":4},"tokens_predicted":"#),
         (r#""delta":{"#, r#""delta":{"tool_calls":[{"function":{"name":"f"}}],"#),
         (r#""message":{"#, r#""message":{"content":"0","#),
         (r#""done":false"#, r#""done":true"#),
@@ -248,8 +264,10 @@ fn changes() -> impl Strategy<Value = (&'static str, &'static str)> {
         (r#""completion_tokens":"#, r#""completion\u005ftokens":"#),
         (r#""completion_tokens":"#, r#""x":{"completion_tokens":4},"completion_tokens":"#),
         (r#""total_tokens":"#, r#""total_tokens":0,"total_tokens":"#),
-        (r#""created":"#, r#""created" : "#),
-        (r#""created":"#, r#""created": "#),
+        (r#""created":1"#, r#""created":2"#),
+        (r#""created_at":"#, r#""created_at" : "#),
+        (r#""created_at":"#, r#""created_at": "#),
+        (r#""sequence_number":"#, r#""sequence_number": "#),
         ("output_text.delta", "output_text.done"),
         ("output_text.delta", "completed"),
         ("content_block_delta", "message_stop"),
