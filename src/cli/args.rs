@@ -52,7 +52,7 @@ pub(super) struct ScenarioArgs {
     /// Set a key of the scenario: key.path=value, members of arrays by their name
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(super) overrides: Vec<String>,
-    /// Write results into this folder, which must not exist [default: results/<name>-<UTC time>]
+    /// Write results into this folder, which must not exist [default: results/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
     /// Show no progress

@@ -1,7 +1,7 @@
 //! The plan: every session a run will offer, with its exact due time, before the clock starts.
 //!
 //! All of it follows from scenario and seed, bit for bit on any machine. One random stream a purpose: what
-//! changes the lengths leaves the arrivals alone. [`Composer`] turns sessions into requests ahead of need.
+//! changes the lengths leaves the arrivals alone. [`composer::Composer`] turns sessions into requests ahead of need.
 
 pub mod compose;
 pub mod composer;
