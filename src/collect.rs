@@ -50,10 +50,18 @@ pub struct Collector {
     seconds: PerSecond,
     /// How late the event loop woke, by phase.
     loop_delays: Vec<Vec<Micros>>,
-    held: BTreeMap<u64, Vec<Stamp>>,
+    held: BTreeMap<u64, Held>,
     held_count: usize,
+    held_limit: usize,
     left_out: u64,
     progress: Progress,
+}
+
+/// Events of a stream that has not ended.
+enum Held {
+    All(Vec<Stamp>),
+    /// There was no room for all, so none is kept: figures of a part would be those of another stream.
+    TooMany,
 }
 
 /// What a run came to.
@@ -106,6 +114,7 @@ impl Collector {
             loop_delays: vec![Vec::new(); scenario.phases.len()],
             held: BTreeMap::new(),
             held_count: 0,
+            held_limit: HELD_STAMPS_LIMIT,
             left_out: 0,
             progress: Progress::default(),
         }
@@ -120,7 +129,7 @@ impl Collector {
             Event::RunStarted { origin } => self.origin = origin,
             Event::PhaseStarted { phase, at } => self.start_phase(phase, at),
             Event::Sent { .. } => self.progress.sent += 1,
-            Event::Stamps { request, stamps } => self.hold(request, &stamps),
+            Event::Stamps { request, stamps } => self.hold(request, stamps),
             Event::Ended(ended) => return self.end_request(*ended),
             Event::PhaseEnded { phase, at, by } => self.end_phase(phase, at, by),
             Event::PhaseDrained { phase, at } => {
@@ -211,18 +220,32 @@ impl Collector {
         let at = at.micros_from(self.origin);
         let Some(course) = self.course(index) else { return };
         course.ended = Some((at, by));
-        // A stop, or data that ran out, ends the window with the offering.
-        course.window_end = course.window_end.map(|end| end.min(at).max(course.window_start));
+        course.window_end = match by {
+            EndedBy::Duration | EndedBy::Stop | EndedBy::Signal => {
+                course.window_end.map(|end| end.min(at).max(course.window_start))
+            }
+            // As where there is no duration: until the last output of a measured row.
+            EndedBy::Requests | EndedBy::Data => None,
+        };
         let window = window_of(course);
         self.fold.set_window(index, window);
     }
 
-    fn hold(&mut self, request: u64, stamps: &[Stamp]) {
-        let room = HELD_STAMPS_LIMIT - self.held_count;
-        let kept = stamps.len().min(room);
-        self.left_out += (stamps.len() - kept) as u64;
-        self.held_count += kept;
-        self.held.entry(request).or_default().extend(&stamps[..kept]);
+    fn hold(&mut self, request: u64, stamps: Vec<Stamp>) {
+        let count = stamps.len();
+        let held = self.held.entry(request).or_insert(Held::All(Vec::new()));
+        match held {
+            Held::All(kept) if self.held_count + count <= self.held_limit => {
+                self.held_count += count;
+                kept.extend(stamps);
+            }
+            Held::All(kept) => {
+                self.held_count -= kept.len();
+                self.left_out += (kept.len() + count) as u64;
+                *held = Held::TooMany;
+            }
+            Held::TooMany => self.left_out += count as u64,
+        }
     }
 
     fn end_request(&mut self, mut ended: Ended) -> Result<(), ResultsError> {
@@ -238,7 +261,7 @@ impl Collector {
         record.slo_met = self.workloads[workload].1.judge(&record);
         self.progress.ended += 1;
         self.progress.ok += u64::from(record.outcome == Outcome::Ok);
-        self.progress.unsent += u64::from(!record.outcome.was_sent());
+        self.progress.unsent += u64::from(record.sent.is_none());
         self.fold.add(&record, events);
         self.seconds.add(&record, events);
         let phase = &self.phases[phase].name;
@@ -251,10 +274,14 @@ impl Collector {
         let rest = std::mem::take(&mut timeline.stamps);
         match self.held.remove(&ended.planned.request) {
             None => rest,
-            Some(mut held) => {
+            Some(Held::All(mut held)) => {
                 self.held_count -= held.len();
                 held.extend(rest);
                 held
+            }
+            Some(Held::TooMany) => {
+                self.left_out += rest.len() as u64;
+                Vec::new()
             }
         }
     }
@@ -329,7 +356,8 @@ fn count_output(timeline: &Timeline, events: RowEvents<'_>) -> (Option<u64>, Opt
 }
 
 /// Output tokens that arrived inside the window: by the counts of its events where each has one, else N in
-/// proportion to the events inside. An answer that came as one document arrived at its end.
+/// proportion to the events inside. An answer that came as one document arrived at its end. Of events that were
+/// too many to keep the first and the last are known: all inside, all outside, or no telling.
 fn tokens_in_window(
     record: &RequestRecord,
     event_count: u64,
@@ -341,6 +369,16 @@ fn tokens_in_window(
     let tokens = record.output_tokens? as f64;
     if event_count == 0 {
         return record.last_output.map(|at| if is_inside(&at) { tokens } else { 0.0 });
+    }
+    if events.stamps.len() as u64 != event_count {
+        let (first, last) = (record.first_token?, record.last_token?);
+        let is_outside = window.start.is_some_and(|start| last < start)
+            || window.end.is_some_and(|end| first >= end);
+        return match (is_inside(&first) && is_inside(&last), is_outside) {
+            (true, _) => Some(tokens),
+            (_, true) => Some(0.0),
+            _ => None,
+        };
     }
     if let Some(counts) = events.tokens {
         let inside = events.stamps.iter().zip(counts).filter(|(at, _)| is_inside(at));

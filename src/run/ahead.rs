@@ -12,7 +12,6 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::plan::composer::{Composer, Next};
-use crate::record::EndedBy;
 
 /// As much is composed ahead.
 const AHEAD_LIMIT_BYTES: usize = 8 << 20;
@@ -91,8 +90,9 @@ impl Ahead {
     }
 
     async fn next(&mut self) -> Next {
-        // The queue closes early only if the thread has died; the phase then ends as stopped.
-        let Some(next) = self.queue.recv().await else { return Next::End(EndedBy::Stop) };
+        let Some(next) = self.queue.recv().await else {
+            return Next::Failed("the composing thread has died".to_owned());
+        };
         let size = size_bytes(&next);
         let before = self.queued_bytes.fetch_sub(size, Ordering::Relaxed);
         if before > AHEAD_LIMIT_BYTES / 2 && before - size <= AHEAD_LIMIT_BYTES / 2 {
@@ -161,7 +161,7 @@ fn fill(
             continue;
         }
         let next = composer.compose_next();
-        exhausted = matches!(next, Next::End(_));
+        exhausted = !matches!(next, Next::Session(_));
         queued_bytes.fetch_add(size_bytes(&next), Ordering::Relaxed);
         let _ = queue.send(next);
     }
@@ -179,6 +179,6 @@ fn received(inbox: &mpsc::Receiver<Command>) -> Option<Option<Command>> {
 fn size_bytes(next: &Next) -> usize {
     match next {
         Next::Session(composed) => composed.size_bytes(),
-        Next::End(_) => 0,
+        Next::End(_) | Next::Failed(_) => 0,
     }
 }
