@@ -372,8 +372,8 @@ fn tokens_in_window(
     }
     if events.stamps.len() as u64 != event_count {
         let (first, last) = (record.first_token?, record.last_token?);
-        let is_outside = window.start.is_some_and(|start| last < start)
-            || window.end.is_some_and(|end| first >= end);
+        let is_outside =
+            window.start.is_some_and(|start| last < start) || window.end.is_some_and(|end| first >= end);
         return match (is_inside(&first) && is_inside(&last), is_outside) {
             (true, _) => Some(tokens),
             (_, true) => Some(0.0),
@@ -395,5 +395,104 @@ fn gap_figures(stamps: &[Micros]) -> GapFigures {
         p50: Percentile::P50.nearest_rank(&gaps),
         p99: Percentile::P99.nearest_rank(&gaps),
         max: gaps.last().copied(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Planned, Slot, StampSource};
+    use crate::results::Place;
+    use crate::results::manifest::tests::manifest;
+    use crate::scenario::{Overrides, parse};
+
+    /// A collector of one phase of 10 s, with room for so many events of unfinished streams.
+    fn collector(folder: &std::path::Path, held_limit: usize) -> Collector {
+        let text = "name = \"c\"\ntarget.url = \"http://server\"\n\
+                    [[workload]]\nname = \"chat\"\nprompt.synthetic = 1\n\
+                    [[phase]]\nname = \"p\"\nduration = \"10s\"\nload.closed = 1\n";
+        let loaded = parse("c.toml", text.as_bytes(), folder, &Overrides::default());
+        let writer = Writer::create(&Place::Exact(folder.join("run")), &manifest(), text).unwrap();
+        let mut collector = Collector::new(&loaded.expect("a good scenario").scenario, writer);
+        collector.held_limit = held_limit;
+        collector.take(Event::RunStarted { origin: Nanos(5) }).unwrap();
+        collector.take(Event::PhaseStarted { phase: 0, at: Nanos(5) }).unwrap();
+        collector
+    }
+
+    fn at(s: u64) -> Nanos {
+        Nanos(5 + s * 1_000_000_000)
+    }
+
+    fn stamps(seconds: std::ops::Range<u64>) -> Vec<Stamp> {
+        seconds.map(|s| Stamp { at: at(s), tokens: None }).collect()
+    }
+
+    /// Request `request` ended, with a token in each of `seconds`, of which those of `rest` are not handed over.
+    fn end(request: u64, seconds: std::ops::Range<u64>, rest: std::ops::Range<u64>) -> Event {
+        let mut timeline = Timeline::begin(at(seconds.start), StampSource::Virtual);
+        timeline.outcome = Outcome::Ok;
+        timeline.events = seconds.end - seconds.start;
+        timeline.usage.completion = Some(timeline.events);
+        let last = at(seconds.end - 1);
+        (timeline.first_token, timeline.last_token) = (Some(at(seconds.start)), Some(last));
+        (timeline.last_output, timeline.ended) = (Some(last), last);
+        timeline.stamps = stamps(rest);
+        let planned = Planned {
+            request,
+            session: request,
+            turn: 0,
+            phase: 0,
+            workload: 0,
+            dataset_row: None,
+            prompt_tokens_planned: None,
+            output_tokens_planned: None,
+        };
+        let slot = Slot { scheduled: Some(at(seconds.start)), measured: true, user: None, held: None };
+        Event::Ended(Box::new(Ended { planned, slot, fate: Fate::Sent(Box::new(timeline)) }))
+    }
+
+    #[test]
+    fn a_stream_whose_events_find_no_room_has_no_gaps_and_counts_where_it_wholly_lies() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut collector = collector(folder.path(), 6);
+        let mut hand_over =
+            |request, seconds| collector.take(Event::Stamps { request, stamps: stamps(seconds) }).unwrap();
+        hand_over(0, 0..4);
+        hand_over(1, 1..4);
+        hand_over(2, 7..9);
+        hand_over(1, 4..5);
+        collector.take(end(0, 0..6, 4..6)).unwrap();
+        collector.take(end(1, 1..6, 5..6)).unwrap();
+        collector.take(end(2, 7..12, 9..12)).unwrap();
+        // Room again: this one is whole.
+        collector.take(Event::Stamps { request: 3, stamps: stamps(6..11) }).unwrap();
+        collector.take(end(3, 6..12, 11..12)).unwrap();
+        assert_eq!(collector.held_count, 0);
+        let mut collected = collector.finish(false, true);
+        assert_eq!(collected.stamps_left_out, 5);
+        collected.writer.flush().unwrap();
+        let file = std::fs::read_to_string(folder.path().join("run/requests.csv")).unwrap();
+        let mut reader = csv::Reader::from_reader(file.as_bytes());
+        let rows: Vec<BTreeMap<String, String>> = reader.deserialize().map(Result::unwrap).collect();
+        let column = |name: &str| rows.iter().map(|row| row[name].clone()).collect::<Vec<_>>();
+        assert_eq!(column("gap_max_ms"), ["1000.000", "", "1000.000", "1000.000"]);
+        assert_eq!(column("output_tokens_in_window"), ["6", "5", "3", "4"]);
+        assert_eq!(column("tpot_ms"), ["1000.000"; 4]);
+        assert!(collected.fold.summary().iter().all(|row| row.value.is_none_or(f64::is_finite)));
+    }
+
+    #[test]
+    fn of_events_without_room_across_the_windows_end_there_is_no_telling() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut collector = collector(folder.path(), 0);
+        collector.take(Event::Stamps { request: 0, stamps: stamps(8..11) }).unwrap();
+        collector.take(end(0, 8..11, 0..0)).unwrap();
+        let collected = collector.finish(false, true);
+        let summary = collected.fold.summary();
+        let figure = |tag| summary.iter().find(|row| row.metric == tag).map(|row| row.value);
+        assert_eq!(figure("output_throughput"), Some(None));
+        assert_eq!(figure("uncounted_requests"), Some(Some(1.0)));
+        assert_eq!(collected.seconds.rows().last().map(|second| second.output_tokens), Some(None));
     }
 }

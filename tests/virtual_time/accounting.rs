@@ -46,7 +46,8 @@ impl Drawn {
     fn write(&self, index: usize, text: &mut String) {
         let _ = write!(text, "[[phase]]\nname = \"p{index}\"\nmeasure = {}\n", self.measure);
         if let Some(duration) = self.duration_ms {
-            let _ = write!(text, "duration = \"{duration}ms\"\nwarm_up = \"{}ms\"\n", self.warm_up_ms % duration);
+            let _ =
+                write!(text, "duration = \"{duration}ms\"\nwarm_up = \"{}ms\"\n", self.warm_up_ms % duration);
         }
         if let Some(requests) = self.requests {
             let _ = writeln!(text, "requests = {requests}");

@@ -65,7 +65,9 @@ impl Answer {
     }
 
     pub(crate) fn role(self) -> Answer {
-        self.data(r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#)
+        self.data(
+            r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}"#,
+        )
     }
 
     pub(crate) fn token(self) -> Answer {
@@ -115,7 +117,8 @@ impl Answer {
     fn begin(&mut self) {
         if !self.begun {
             self.begun = true;
-            let head = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
+            let head =
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
             self.push(Act::Write(head.to_vec()));
         }
     }

@@ -13,7 +13,8 @@ fn c155_every_user_has_a_request_in_flight_all_the_time() {
     assert_eq!(play.timeline[..10].iter().map(|second| second.in_flight).min(), Some(300));
     for user in 0..300 {
         let user = user.to_string();
-        let sent: Vec<_> = play.rows.iter().filter(|row| row["user"] == user).map(|row| &row["sent_s"]).collect();
+        let sent: Vec<_> =
+            play.rows.iter().filter(|row| row["user"] == user).map(|row| &row["sent_s"]).collect();
         assert_eq!(sent.len(), 10);
         assert!(sent.iter().enumerate().all(|(i, at)| **at == format!("{i}.000000")));
     }
@@ -21,9 +22,8 @@ fn c155_every_user_has_a_request_in_flight_all_the_time() {
 
 #[test]
 fn a_request_is_due_when_its_user_was_free_and_none_is_sent_after_the_duration() {
-    let stage = Stage::chat(
-        "[[phase]]\nname = \"p\"\nduration = \"1s\"\nwarm_up = \"200ms\"\nload.closed = 2\n",
-    );
+    let stage =
+        Stage::chat("[[phase]]\nname = \"p\"\nduration = \"1s\"\nwarm_up = \"200ms\"\nload.closed = 2\n");
     let play = stage.scripted(|asked| Answer::tokens(ms(100 * (1 + asked.request % 3)), ms(50), 2));
     // User 0: 150 → 350 → …; user 1: 250 → …
     let table: Vec<_> = play

@@ -33,7 +33,10 @@ fn cells<'a>(row: &'a Row, columns: &[&str]) -> Vec<&'a str> {
 #[test]
 fn a_connection_closed_before_an_answer() {
     let row = faulty(Answer::refusal);
-    assert_eq!(cells(&row, &["outcome", "http_status", "ended_s", "reconnects"]), ["connect_error", "", "3.000000", "1"]);
+    assert_eq!(
+        cells(&row, &["outcome", "http_status", "ended_s", "reconnects"]),
+        ["connect_error", "", "3.000000", "1"]
+    );
     assert!(row["error"].contains("the connection ended before a response"), "{}", &row["error"]);
 }
 
@@ -57,7 +60,10 @@ fn c029_an_error_in_the_stream() {
 #[test]
 fn a_stream_that_breaks_off() {
     let row = faulty(|| Answer::new().role().at(ms(50)).token().at(ms(60)).token().at(ms(80)).close());
-    assert_eq!(cells(&row, &["outcome", "ended_s", "ttft_ms", "e2e_ms"]), ["truncated", "3.080000", "50.000", ""]);
+    assert_eq!(
+        cells(&row, &["outcome", "ended_s", "ttft_ms", "e2e_ms"]),
+        ["truncated", "3.080000", "50.000", ""]
+    );
 }
 
 #[test]
@@ -66,7 +72,10 @@ fn silence_ends_at_the_limit_to_the_first_token() {
     assert_eq!(cells(&row, &["outcome", "ended_s", "ttft_ms"]), ["timeout_first_token", "8.000000", ""]);
     // A role is no token.
     let row = faulty(|| Answer::new().at(ms(10)).role());
-    assert_eq!(cells(&row, &["outcome", "ended_s", "first_byte_s"]), ["timeout_first_token", "8.000000", "3.010000"]);
+    assert_eq!(
+        cells(&row, &["outcome", "ended_s", "first_byte_s"]),
+        ["timeout_first_token", "8.000000", "3.010000"]
+    );
 }
 
 #[test]

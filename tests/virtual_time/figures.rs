@@ -23,7 +23,10 @@ fn c060_attainment_and_goodput_count_what_kept_every_limit() {
         9 => Answer::new().at(ms(150)).role().token().at(ms(20_000)).token(),
         _ => Answer::tokens(ms(100), ms(10), 5),
     });
-    assert_eq!(play.column("slo_met"), ["true", "false", "false", "false", "true", "true", "true", "true", "true", ""]);
+    assert_eq!(
+        play.column("slo_met"),
+        ["true", "false", "false", "false", "true", "true", "true", "true", "true", ""]
+    );
     assert_eq!(play.figure("p", "attainment", "value"), Some(6.0 / 9.0));
     assert_eq!(play.figure("p", "goodput", "value"), Some(0.6));
     assert_eq!(play.figure("p", "success", "value"), Some(8.0 / 9.0));
@@ -33,7 +36,7 @@ fn c060_attainment_and_goodput_count_what_kept_every_limit() {
 fn c054_an_answer_of_one_token_has_no_tpot() {
     let stage = stage("[[phase]]\nname = \"p\"\nrequests = 10\nload.constant = \"1/s\"\n");
     let play = stage.scripted(|asked| Answer::tokens(ms(50), ms(10), if asked.request < 5 { 1 } else { 10 }));
-    let tpot = [["" ; 5], ["10.000"; 5]].concat();
+    let tpot = [[""; 5], ["10.000"; 5]].concat();
     assert_eq!(play.column("tpot_ms"), tpot);
     assert_eq!(play.column("ttft_ms"), ["50.000"; 10]);
     let row = play.summary.iter().find(|row| row.metric == "tpot" && row.statistic == "mean").unwrap();

@@ -40,7 +40,8 @@ fn c072_c077_ten_thousand_poisson_sends_are_on_time_and_the_same_to_the_byte_for
 #[test]
 fn c078_a_poisson_phase_covers_its_duration_whatever_the_count() {
     let counts = (0..40).map(|seed| {
-        let play = two_workloads(seed, "64", "duration = \"20s\"\nload.poisson = \"5/s\"\n").scripted(five_ms);
+        let play =
+            two_workloads(seed, "64", "duration = \"20s\"\nload.poisson = \"5/s\"\n").scripted(five_ms);
         assert_eq!(play.end_of(0).0, 20.0);
         play.rows.len() as f64
     });
@@ -53,7 +54,8 @@ fn c078_a_poisson_phase_covers_its_duration_whatever_the_count() {
 
 #[test]
 fn changing_lengths_leaves_due_times_workloads_and_prompts_alone() {
-    let play = |length| two_workloads(7, length, "requests = 500\nload.poisson = \"200/s\"\n").scripted(five_ms);
+    let play =
+        |length| two_workloads(7, length, "requests = 500\nload.poisson = \"200/s\"\n").scripted(five_ms);
     let (fixed, drawn) = (play("64"), play("{ uniform = { min = 16, max = 512 } }"));
     assert_eq!(fixed.column("scheduled_s"), drawn.column("scheduled_s"));
     assert_eq!(fixed.column("workload"), drawn.column("workload"));
@@ -67,7 +69,9 @@ fn changing_lengths_leaves_due_times_workloads_and_prompts_alone() {
 
 #[test]
 fn c098_prompts_of_another_salt_differ_from_their_first_words_and_the_plan_does_not() {
-    let play = |salt| two_workloads(7, "64", "requests = 200\nload.poisson = \"200/s\"\n").salt(salt).scripted(five_ms);
+    let play = |salt| {
+        two_workloads(7, "64", "requests = 200\nload.poisson = \"200/s\"\n").salt(salt).scripted(five_ms)
+    };
     let (first, second) = (play(1), play(2));
     assert_eq!(first.column("scheduled_s"), second.column("scheduled_s"));
     let begin = |asked: &Asked| asked.prompt().split(' ').take(3).map(str::to_owned).collect::<Vec<_>>();

@@ -137,8 +137,7 @@ impl Stage {
     }
 
     pub(crate) fn scenario(&self) -> Scenario {
-        let loaded =
-            parse("stage.toml", self.scenario.as_bytes(), self.folder.path(), &Overrides::default());
+        let loaded = parse("stage.toml", self.scenario.as_bytes(), self.folder.path(), &Overrides::default());
         match loaded {
             Ok(loaded) => loaded.scenario,
             Err(problems) => panic!("{}", problems.render(tonnage::diagnostic::Style::Plain)),
@@ -307,7 +306,13 @@ impl Play {
         self.figure_of(phase, "all", metric, statistic)
     }
 
-    pub(crate) fn figure_of(&self, phase: &str, workload: &str, metric: &str, statistic: &str) -> Option<f64> {
+    pub(crate) fn figure_of(
+        &self,
+        phase: &str,
+        workload: &str,
+        metric: &str,
+        statistic: &str,
+    ) -> Option<f64> {
         let row = self.summary.iter().find(|row| {
             row.phase == phase
                 && row.workload == workload

@@ -89,8 +89,9 @@ fn whichever_of_duration_and_requests_comes_first_ends_the_phase() {
 #[test]
 fn a_phase_that_ends_by_count_has_the_same_figures_with_a_duration_as_without() {
     let figures = |keys: &str| {
-        let phase =
-            format!("[[phase]]\nname = \"p\"\nrequests = 5\nwarm_up = \"100ms\"\n{keys}load.constant = \"10/s\"\n");
+        let phase = format!(
+            "[[phase]]\nname = \"p\"\nrequests = 5\nwarm_up = \"100ms\"\n{keys}load.constant = \"10/s\"\n"
+        );
         let play = Stage::chat(&phase).scripted(|_| Answer::tokens(ms(30), ms(10), 10));
         assert_eq!(play.column("measured"), ["false", "true", "true", "true", "true"]);
         let figure = |metric| play.figure("p", metric, "value");
