@@ -3,13 +3,9 @@
 use crate::answer::{Answer, ms};
 use crate::stage::{Play, Stage};
 
-fn stage(rest: &str) -> Stage {
-    Stage::chat(rest)
-}
-
 #[test]
 fn c060_attainment_and_goodput_count_what_kept_every_limit() {
-    let stage = stage(
+    let stage = Stage::chat(
         "[slo]\nttft = \"200ms\"\ntpot = \"50ms\"\n\
          [[phase]]\nname = \"p\"\nduration = \"10s\"\ndrain = \"100ms\"\nload.constant = \"1/s\"\n",
     );
@@ -34,7 +30,7 @@ fn c060_attainment_and_goodput_count_what_kept_every_limit() {
 
 #[test]
 fn c054_an_answer_of_one_token_has_no_tpot() {
-    let stage = stage("[[phase]]\nname = \"p\"\nrequests = 10\nload.constant = \"1/s\"\n");
+    let stage = Stage::chat("[[phase]]\nname = \"p\"\nrequests = 10\nload.constant = \"1/s\"\n");
     let play = stage.scripted(|asked| Answer::tokens(ms(50), ms(10), if asked.request < 5 { 1 } else { 10 }));
     let tpot = [[""; 5], ["10.000"; 5]].concat();
     assert_eq!(play.column("tpot_ms"), tpot);
@@ -47,7 +43,7 @@ fn c054_an_answer_of_one_token_has_no_tpot() {
 
 fn parallel(requests: u64) -> Play {
     let phase = format!("[[phase]]\nname = \"p\"\nrequests = {requests}\nload.closed = {requests}\n");
-    stage(&phase).scripted(|_| {
+    Stage::chat(&phase).scripted(|_| {
         // 100 tokens, the first after 1 s, the last after 5 s.
         let mut answer = Answer::new().role();
         for i in 0..100 {
@@ -69,7 +65,7 @@ fn c058_c066_throughput_is_tokens_over_the_time_from_first_send_to_last_output()
 
 #[test]
 fn c059_failed_requests_enter_no_latency() {
-    let stage = stage("[[phase]]\nname = \"p\"\nrequests = 100\nload.constant = \"10/s\"\n");
+    let stage = Stage::chat("[[phase]]\nname = \"p\"\nrequests = 100\nload.constant = \"10/s\"\n");
     let play = stage.scripted(|asked| match asked.request % 10 {
         0 => Answer::status(500, ms(5_000)),
         _ => Answer::tokens(ms(100), ms(400), 2),
@@ -81,7 +77,7 @@ fn c059_failed_requests_enter_no_latency() {
 
 #[test]
 fn c071_tokens_that_come_in_a_burst_are_reported_as_seen_and_warned_of() {
-    let stage = stage("[[phase]]\nname = \"p\"\nrequests = 1\nload.closed = 1\n");
+    let stage = Stage::chat("[[phase]]\nname = \"p\"\nrequests = 1\nload.closed = 1\n");
     let play = stage.scripted(|_| Answer::tokens(ms(15_000), ms(0), 60));
     let cells = ["ttft_ms", "tpot_ms", "e2e_ms", "gap_max_ms", "events"].map(|column| &play.rows[0][column]);
     assert_eq!(cells, ["15000.000", "", "15000.000", "0.000", "60"]);
@@ -90,7 +86,7 @@ fn c071_tokens_that_come_in_a_burst_are_reported_as_seen_and_warned_of() {
 
 #[test]
 fn c083_tokens_of_answers_that_outlast_the_window_count_as_far_as_they_came_in_it() {
-    let stage = stage("[[phase]]\nname = \"p\"\nduration = \"10s\"\nload.closed = 4\n");
+    let stage = Stage::chat("[[phase]]\nname = \"p\"\nduration = \"10s\"\nload.closed = 4\n");
     // Eight seconds at 50 tokens a second.
     let play = stage.scripted(|_| Answer::tokens(ms(20), ms(20), 400));
     assert_eq!(play.ended("ok"), 8);
@@ -104,7 +100,7 @@ fn c083_tokens_of_answers_that_outlast_the_window_count_as_far_as_they_came_in_i
 
 #[test]
 fn c044_reasoning_is_output_and_the_answer_has_its_own_first_time() {
-    let stage = stage("[[phase]]\nname = \"p\"\nrequests = 1\nload.closed = 1\n");
+    let stage = Stage::chat("[[phase]]\nname = \"p\"\nrequests = 1\nload.closed = 1\n");
     let play = stage.scripted(|_| {
         let mut answer = Answer::new().at(ms(5)).role();
         for i in 0..10 {
@@ -119,7 +115,7 @@ fn c044_reasoning_is_output_and_the_answer_has_its_own_first_time() {
 
 #[test]
 fn an_answer_of_more_events_than_are_handed_over_at_once_is_whole() {
-    let stage = stage("[[phase]]\nname = \"p\"\nduration = \"10s\"\nload.constant = \"1/s\"\n");
+    let stage = Stage::chat("[[phase]]\nname = \"p\"\nduration = \"10s\"\nload.constant = \"1/s\"\n");
     let play = stage.scripted(|asked| match asked.request {
         // Exactly two lots, then two lots and three.
         0 => Answer::tokens(ms(1), ms(1), 16_384),
@@ -140,7 +136,7 @@ fn an_answer_of_more_events_than_are_handed_over_at_once_is_whole() {
 
 #[test]
 fn c150_without_usage_token_figures_are_empty_and_latencies_stand() {
-    let stage = stage("[[phase]]\nname = \"p\"\nrequests = 40\nload.constant = \"10/s\"\n");
+    let stage = Stage::chat("[[phase]]\nname = \"p\"\nrequests = 40\nload.constant = \"10/s\"\n");
     let play = stage.scripted(|_| Answer::new().at(ms(30)).token().at(ms(40)).token().finish("stop").done());
     assert_eq!(play.ended("ok"), 40);
     assert_eq!(play.figure("p", "ttft", "max"), Some(30.0));
@@ -152,7 +148,7 @@ fn c150_without_usage_token_figures_are_empty_and_latencies_stand() {
 
 #[test]
 fn c151_finish_reasons_and_lengths_are_reported() {
-    let stage = stage("[[phase]]\nname = \"p\"\nrequests = 10\nload.constant = \"10/s\"\n");
+    let stage = Stage::chat("[[phase]]\nname = \"p\"\nrequests = 10\nload.constant = \"10/s\"\n");
     let play = stage.scripted(|asked| {
         let reason = if asked.request % 2 == 0 { "stop" } else { "length" };
         Answer::new().at(ms(30)).token().finish(reason).usage(3, 1).done()

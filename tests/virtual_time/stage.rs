@@ -87,7 +87,7 @@ impl Row {
 }
 
 impl Stage {
-    /// A stage for phases and whatever else `rest` says, before a server and one workload `chat`.
+    /// A stage of seed 7 with one workload `chat`, whose further keys, if any, begin `rest`; then come the phases.
     pub(crate) fn chat(rest: &str) -> Stage {
         let opening = "name = \"stage\"\nseed = 7\n";
         let middle = "[target]\nurl = \"http://server\"\nmodel = \"m\"\n\
