@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
 
 use super::Client;
+use super::account::Account;
 use super::link::Link;
 use super::response::Reading;
 use super::watch::{Progress, Watch};
@@ -39,9 +40,6 @@ impl Client {
     pub async fn exchange(&self, request: &Outgoing, timeline: &mut Timeline, hand_over: HandOver<'_>) {
         timeline.outcome = self.carry(request, timeline, hand_over).await;
         timeline.ended = self.clock.now();
-        if let Some(error) = &mut timeline.error {
-            self.redact(error);
-        }
     }
 
     async fn carry(&self, request: &Outgoing, timeline: &mut Timeline, hand_over: HandOver<'_>) -> Outcome {
@@ -94,30 +92,25 @@ impl Client {
         timeline: &mut Timeline,
         hand_over: HandOver<'_>,
     ) -> Attempt {
-        link.meter.begin();
         let mut watch = Watch::new(&self.clock, self.timeouts, timeline.sent);
-        let head = self.send(&mut link, request, &mut watch).await;
-        account(timeline, &link);
-        let broken = match head {
+        let account = Account::open(self, timeline, &link.meter);
+        let broken = match self.send(&mut link, request, &mut watch).await {
             Ok(response) => {
-                let reading = Reading::new(self, link, response, watch, timeline);
+                let reading = Reading::new(self, link, response, &mut watch, account);
                 return Attempt::Over(reading.run(request.stream, hand_over).await);
             }
             Err(broken) => broken,
         };
-        match broken {
-            Broken::TimedOut(outcome) => {
-                timeline.error = Some(watch.describe(outcome));
-                Attempt::Over(outcome)
+        let (outcome, message) = match broken {
+            Broken::TimedOut(outcome) => (outcome, watch.describe(outcome)),
+            Broken::Failed(error) if !account.has_bytes() => {
+                let message = format!("the connection ended before a response: {}", describe(&error));
+                return Attempt::Unanswered(message);
             }
-            Broken::Failed(error) if timeline.bytes_received == 0 => {
-                Attempt::Unanswered(format!("the connection ended before a response: {}", describe(&error)))
-            }
-            Broken::Failed(error) => {
-                timeline.error = Some(describe(&error));
-                Attempt::Over(outcome_of(&error))
-            }
-        }
+            Broken::Failed(error) => (outcome_of(&error), describe(&error)),
+        };
+        account.timeline.error = Some(message);
+        Attempt::Over(outcome)
     }
 
     /// Sends and waits for the head of the response.
@@ -143,14 +136,6 @@ impl Client {
         })
         .await
     }
-}
-
-/// Writes the connection's account of this exchange into `timeline`.
-pub(super) fn account(timeline: &mut Timeline, link: &Link) {
-    timeline.bytes_sent = link.meter.sent.get();
-    timeline.bytes_received = link.meter.received.get();
-    timeline.first_byte = link.meter.first_read.get();
-    timeline.upload = link.meter.first_write.get().map(|first| link.meter.last_write.get().since(first));
 }
 
 /// What a broken response means: bytes that are no HTTP, or an end before its time.

@@ -3,12 +3,14 @@
 //! It owns its connections (`link`, `pool`) rather than using a general HTTP client, because a general one
 //! retries in silence, hides which connection served, and stamps when its own tasks get round to it.
 
+mod account;
 pub mod connect;
 pub mod exchange;
 mod link;
 mod pool;
 pub mod preflight;
 mod response;
+mod settle;
 mod stamp;
 mod tls;
 mod watch;
