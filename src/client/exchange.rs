@@ -43,9 +43,10 @@ impl Client {
     }
 
     async fn carry(&self, request: &Outgoing, timeline: &mut Timeline, hand_over: HandOver<'_>) -> Outcome {
+        let mut watch = Watch::new(&self.clock, self.timeouts, timeline.sent);
         if let Some(link) = self.pool.checkout().await {
             timeline.new_connection = Some(false);
-            match self.attempt(link, request, timeline, hand_over).await {
+            match self.attempt(link, request, &mut watch, timeline, hand_over).await {
                 Attempt::Over(outcome) => return outcome,
                 // A server may close an idle connection just as it is reused. Nothing was answered, so the
                 // request goes out once more on a fresh one; the time stays inside the latency.
@@ -53,11 +54,11 @@ impl Client {
             }
         }
         let began = self.clock.now();
-        let opened = self.open().await;
+        let opened = self.open(&mut watch).await;
         timeline.connect = Some(self.clock.now().since(began));
         timeline.new_connection = Some(true);
         let (outcome, message) = match opened {
-            Ok(link) => match self.attempt(link, request, timeline, hand_over).await {
+            Ok(link) => match self.attempt(link, request, &mut watch, timeline, hand_over).await {
                 Attempt::Over(outcome) => return outcome,
                 Attempt::Unanswered(message) => (Outcome::ConnectError, message),
             },
@@ -67,19 +68,18 @@ impl Client {
         outcome
     }
 
-    /// Opens a connection within its time limit.
-    pub(super) async fn open(&self) -> Result<Link, (Outcome, String)> {
-        let limit = self.timeouts.connect;
-        let mut expiry = pin!(self.clock.sleep(limit));
+    /// Opens a connection, unless a limit passes first.
+    pub(super) async fn open(&self, watch: &mut Watch) -> Result<Link, (Outcome, String)> {
+        let progress = Progress::Connecting { began: self.clock.now() };
         let mut connecting = pin!(self.connector.connect());
         let connected = poll_fn(|context| match connecting.as_mut().poll(context) {
-            Poll::Ready(connected) => Poll::Ready(Some(connected)),
-            Poll::Pending => expiry.as_mut().poll(context).map(|()| None),
+            Poll::Ready(connected) => Poll::Ready(Ok(connected)),
+            Poll::Pending => watch.poll(context, progress).map(Err),
         });
         let stream = match connected.await {
-            Some(Ok(stream)) => stream,
-            Some(Err(error)) => return Err((error.outcome, error.message)),
-            None => return Err((Outcome::TimeoutConnect, format!("no connection within {limit:?}"))),
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return Err((error.outcome, error.message)),
+            Err(outcome) => return Err((outcome, watch.describe(outcome))),
         };
         let link = Link::open(stream, self.clock.clone()).await;
         link.map_err(|error| (Outcome::ConnectError, error.to_string()))
@@ -89,14 +89,14 @@ impl Client {
         &self,
         mut link: Link,
         request: &Outgoing,
+        watch: &mut Watch,
         timeline: &mut Timeline,
         hand_over: HandOver<'_>,
     ) -> Attempt {
-        let mut watch = Watch::new(&self.clock, self.timeouts, timeline.sent);
         let account = Account::open(self, timeline, &link.meter);
-        let broken = match self.send(&mut link, request, &mut watch).await {
+        let broken = match self.send(&mut link, request, watch).await {
             Ok(response) => {
-                let reading = Reading::new(self, link, response, &mut watch, account);
+                let reading = Reading::new(self, link, response, watch, account);
                 return Attempt::Over(reading.run(request.stream, hand_over).await);
             }
             Err(broken) => broken,
