@@ -35,6 +35,8 @@ pub(super) struct Reading<'a> {
     body: Incoming,
     watch: &'a mut Watch,
     progress: Progress,
+    /// When the latest piece of the body came.
+    latest: Nanos,
     account: Account<'a>,
 }
 
@@ -59,7 +61,8 @@ impl<'a> Reading<'a> {
         let (head, body) = response.into_parts();
         account.timeline.http_status = Some(head.status.as_u16());
         account.timeline.server_request_id = server_request_id(&head.headers);
-        Reading { client, link, head, body, watch, progress: Progress::Waiting, account }
+        let latest = link.meter.last_read.get();
+        Reading { client, link, head, body, watch, progress: Progress::Waiting, latest, account }
     }
 
     /// Reads the response as what it is. `stream` says whether a stream was asked for.
@@ -77,7 +80,7 @@ impl<'a> Reading<'a> {
         let mut parser = sse::Parser::new();
         loop {
             let piece = self.next().await;
-            let at = self.link.meter.last_read.get();
+            let at = self.latest;
             let Account { timeline, decoder, .. } = &mut self.account;
             let mut take = |event: sse::Event<'_>| note(timeline, decoder.event(event), at, hand_over);
             let (fed, is_end) = match piece {
@@ -119,7 +122,7 @@ impl<'a> Reading<'a> {
                 Outcome::NotStreamed
             }
             Outcome::Ok => {
-                self.account.timeline.last_output = Some(self.link.meter.last_read.get());
+                self.account.timeline.last_output = Some(self.latest);
                 Outcome::Ok
             }
             other => other,
@@ -155,7 +158,7 @@ impl<'a> Reading<'a> {
                 Piece::End => return Ok(whole),
                 Piece::Broken(broken) => return Err(broken),
             }
-            self.progress = Progress::Reading { last_read: self.link.meter.last_read.get() };
+            self.progress = Progress::Reading { last_read: self.latest };
         }
     }
 
@@ -167,7 +170,10 @@ impl<'a> Reading<'a> {
             Poll::Pending => watch.poll(context, *progress).map(Err),
         });
         match read.await {
-            Ok(Read::Data(bytes)) => Piece::Data(bytes),
+            Ok(Read::Data(bytes)) => {
+                self.latest = self.link.meter.last_read.get();
+                Piece::Data(bytes)
+            }
             Ok(Read::End) => Piece::End,
             Ok(Read::Failed(error)) => Piece::Broken((outcome_of(&error), describe(&error))),
             Err(outcome) => Piece::Broken((outcome, self.watch.describe(outcome))),
