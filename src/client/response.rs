@@ -109,8 +109,8 @@ impl<'a> Reading<'a> {
     /// Reads a whole document: an answer that was asked for as one, or one that came instead of a stream.
     async fn document(mut self, stream: bool) -> Outcome {
         let bytes = match self.whole(DOCUMENT_LIMIT_BYTES).await {
-            Ok(bytes) => bytes,
-            Err((outcome, message)) => {
+            (bytes, None) => bytes,
+            (_, Some((outcome, message))) => {
                 self.account.timeline.error = Some(message);
                 return outcome;
             }
@@ -133,30 +133,35 @@ impl<'a> Reading<'a> {
 
     /// Reads what the server has to say beside a status other than 2xx.
     async fn refusal(mut self) -> Outcome {
-        let status = self.head.status;
-        match self.whole(REFUSAL_LIMIT_BYTES).await {
-            Ok(bytes) => {
-                let said = error_message(&bytes);
-                self.account.timeline.error = Some(if said.is_empty() { status.to_string() } else { said });
-                self.settle().await;
-            }
-            Err((_, message)) => self.account.timeline.error = Some(format!("{status}; {message}")),
+        let (bytes, broken) = self.whole(REFUSAL_LIMIT_BYTES).await;
+        let mut text = error_message(&bytes);
+        if text.is_empty() {
+            text = self.head.status.to_string();
+        }
+        let is_whole = broken.is_none();
+        if let Some((_, message)) = broken {
+            text = format!("{text}; {message}");
+        }
+        self.account.timeline.error = Some(text);
+        if is_whole {
+            self.settle().await;
         }
         Outcome::HttpError
     }
 
-    /// The whole body, if it is no longer than `limit_bytes`.
-    async fn whole(&mut self, limit_bytes: usize) -> Result<Vec<u8>, Break> {
+    /// The body as far as it came, `limit_bytes` of it at most, and what broke it off.
+    async fn whole(&mut self, limit_bytes: usize) -> (Vec<u8>, Option<Break>) {
         let mut whole = Vec::new();
         loop {
             match self.next().await {
                 Piece::Data(bytes) if whole.len() + bytes.len() > limit_bytes => {
+                    whole.extend_from_slice(&bytes[..limit_bytes - whole.len()]);
                     let message = format!("the body is longer than {limit_bytes} bytes");
-                    return Err((Outcome::Malformed, message));
+                    return (whole, Some((Outcome::Malformed, message)));
                 }
                 Piece::Data(bytes) => whole.extend_from_slice(&bytes),
-                Piece::End => return Ok(whole),
-                Piece::Broken(broken) => return Err(broken),
+                Piece::End => return (whole, None),
+                Piece::Broken(broken) => return (whole, Some(broken)),
             }
             self.progress = Progress::Reading { last_read: self.latest };
         }
