@@ -40,8 +40,9 @@ impl Drop for Account<'_> {
         timeline.usage = answer.usage();
         timeline.counted_tokens = answer.counted_tokens();
         timeline.finish_reason.clone_from(&answer.finish_reason);
-        if let Some(error) = &mut timeline.error {
-            client.redact(error);
+        let texts = [&mut timeline.error, &mut timeline.finish_reason, &mut timeline.server_request_id];
+        for text in texts.into_iter().flatten() {
+            client.redact(text);
         }
     }
 }
