@@ -123,7 +123,7 @@ impl Client {
         const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
         let mut message = self.request(Method::POST, &self.uri, request.body.clone());
         let accept = if request.stream { "text/event-stream" } else { "application/json" };
-        message.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(accept));
+        message.headers_mut().entry(header::ACCEPT).or_insert(HeaderValue::from_static(accept));
         if let Ok(id) = HeaderValue::from_str(&request.id) {
             message.headers_mut().insert(REQUEST_ID, id);
         }
