@@ -15,7 +15,7 @@ use super::exchange::{HandOver, describe, outcome_of};
 use super::link::{Link, Read};
 use super::settle::settle;
 use super::watch::{Progress, Watch};
-use crate::protocol::{Answer, Step, error_message};
+use crate::protocol::{Answer, Failure, Step, error_message};
 use crate::record::{Outcome, Stamp, Timeline, Usage};
 use crate::units::Nanos;
 use crate::wire::sse;
@@ -91,10 +91,7 @@ impl<'a> Reading<'a> {
             match fed {
                 Ok(ControlFlow::Continue(())) if !is_end => {}
                 Ok(_) => {
-                    let is_foreign = self.is_blank() && parser.foreign_lines() > 0;
-                    let broken =
-                        is_foreign.then(|| (Outcome::Malformed, "the body is no event stream".to_owned()));
-                    let outcome = self.conclude(broken);
+                    let outcome = if is_end { self.conclude_end(&parser) } else { self.conclude(None) };
                     self.settle().await;
                     return outcome;
                 }
@@ -185,9 +182,27 @@ impl<'a> Reading<'a> {
         }
     }
 
+    /// Decides the outcome of a stream whose body has ended. What stood unfinished at the end has been taken for
+    /// an event: if it made no sense, the end cut it in two, and it counts neither way.
+    fn conclude_end(&mut self, parser: &sse::Parser) -> Outcome {
+        let answer = self.account.decoder.answer();
+        if let Some(Failure::Malformed(_)) = answer.failure {
+            let mut answer = answer.clone();
+            answer.failure = None;
+            let message = "the answer ended in the middle of an event".to_owned();
+            return self.conclude_as(judge(&answer, Some((Outcome::Truncated, message)), false));
+        }
+        let is_foreign = self.is_blank() && parser.foreign_lines() > 0;
+        self.conclude(is_foreign.then(|| (Outcome::Malformed, "the body is no event stream".to_owned())))
+    }
+
     /// Decides the outcome in the light of all that was read and of what broke it off.
     fn conclude(&mut self, broken: Option<Break>) -> Outcome {
-        let (outcome, message) = judge(self.account.decoder.answer(), broken, self.is_blank());
+        let verdict = judge(self.account.decoder.answer(), broken, self.is_blank());
+        self.conclude_as(verdict)
+    }
+
+    fn conclude_as(&mut self, (outcome, message): (Outcome, Option<String>)) -> Outcome {
         self.account.timeline.error = message;
         outcome
     }
