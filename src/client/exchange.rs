@@ -24,8 +24,8 @@ pub type HandOver<'a> = &'a mut dyn FnMut(Vec<Stamp>);
 /// How an exchange over one connection ended.
 enum Attempt {
     Over(Outcome),
-    /// The connection broke before a byte of a response: the text says how.
-    Unanswered(String),
+    /// The connection broke before a byte of a response: outcome and text, if no other can take its place.
+    Unanswered(Outcome, String),
 }
 
 /// An end other than a whole response.
@@ -50,7 +50,7 @@ impl Client {
                 Attempt::Over(outcome) => return outcome,
                 // A server may close an idle connection just as it is reused. Nothing was answered, so the
                 // request goes out once more on a fresh one; the time stays inside the latency.
-                Attempt::Unanswered(_) => timeline.reconnects += 1,
+                Attempt::Unanswered(..) => timeline.reconnects += 1,
             }
         }
         let began = self.clock.now();
@@ -60,7 +60,7 @@ impl Client {
         let (outcome, message) = match opened {
             Ok(link) => match self.attempt(link, request, &mut watch, timeline, hand_over).await {
                 Attempt::Over(outcome) => return outcome,
-                Attempt::Unanswered(message) => (Outcome::ConnectError, message),
+                Attempt::Unanswered(outcome, message) => (outcome, message),
             },
             Err(failure) => failure,
         };
@@ -105,7 +105,11 @@ impl Client {
             Broken::TimedOut(outcome) => (outcome, watch.describe(outcome)),
             Broken::Failed(error) if !account.has_bytes() => {
                 let message = format!("the connection ended before a response: {}", describe(&error));
-                return Attempt::Unanswered(message);
+                return Attempt::Unanswered(Outcome::ConnectError, message);
+            }
+            // The request had not gone out when these bytes came: they answer nothing.
+            Broken::Failed(error) if error.is_canceled() => {
+                return Attempt::Unanswered(Outcome::Malformed, describe(&error));
             }
             Broken::Failed(error) => (outcome_of(&error), describe(&error)),
         };
