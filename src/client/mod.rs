@@ -4,6 +4,7 @@
 //! retries in silence, hides which connection served, and stamps when its own tasks get round to it.
 
 mod account;
+mod addresses;
 pub mod connect;
 pub mod exchange;
 mod link;
