@@ -40,14 +40,14 @@ impl Live {
     pub(super) fn show(&mut self, progress: &Progress, elapsed: Duration) {
         let Some((name, duration)) = self.phases.get(progress.phase as usize) else { return };
         let line = progress_line(progress, name, *duration, self.planned, elapsed);
-        self.looks += 1;
         // Nobody may be looking any more; that is no reason to stop.
         if self.renews {
             // Without wrapping, so that a narrow window shows the beginning on one line.
             let _ = write!(std::io::stderr(), "{RENEW}\x1b[?7l{line}\x1b[?7h");
-        } else if self.looks.is_multiple_of(LINE_EVERY) {
+        } else if self.looks > 0 && self.looks.is_multiple_of(LINE_EVERY) {
             let _ = writeln!(std::io::stderr(), "{line}");
         }
+        self.looks += 1;
     }
 
     /// Leaves an empty line for what follows.
