@@ -92,12 +92,10 @@ impl Facts<'_> {
             let gone = format!("the results folder {} was removed while the run went on", folder.display());
             return Err(Failure::unexpected(format!("{gone}: what is printed above is all there is")));
         }
-        if let Err(error) = written {
-            return Err(Failure::unexpected(error));
-        }
         if let Some(failure) = &end.failure {
             return Err(Failure::unexpected(format!("the run was stopped: {failure}")));
         }
+        written.map_err(Failure::unexpected)?;
         Ok(match verdict {
             Verdict::Valid => Exit::Done,
             Verdict::Insufficient if !args.strict => Exit::Done,

@@ -113,7 +113,7 @@ impl Measuring<'_> {
                         Some(signal) = signal_receiver.recv() => {
                             let again = caught.replace(Some(signal)).is_some();
                             if !quiet && !again {
-                                say("stopping: open requests get a moment to end (once more: at once)");
+                                say("stopping: open requests get a moment to end; a second signal cuts them");
                             }
                             stop.ask(if again { Stop::Now } else { Stop::Drain });
                         }
