@@ -55,7 +55,7 @@ pub(super) struct ScenarioArgs {
     /// Write results into this folder, which must not exist [default: results/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
-    /// Show no progress
+    /// Show neither progress nor warnings
     #[arg(long)]
     pub(super) quiet: bool,
     /// Print the summary as one JSON object
