@@ -8,8 +8,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::answer::Answer;
-use super::engine::Request;
 use super::problem::Problem;
+use super::request::Request;
 use super::tokenize::{TEMPLATE_TOKENS_PER_MESSAGE, Tokenize};
 
 /// A chat request that was understood.
@@ -80,7 +80,12 @@ impl Chat {
     pub(super) fn engine_request(&self, mean_answer_tokens: u64) -> Request {
         let stop_after =
             (!self.ignore_eos).then(|| self.answer.tokens(mean_answer_tokens).max(self.min_tokens));
-        Request { prompt_tokens: self.prompt_tokens, max_tokens: self.max_tokens, stop_after }
+        Request {
+            prompt_tokens: self.prompt_tokens,
+            max_tokens: self.max_tokens,
+            stop_after,
+            blocks: Vec::new(),
+        }
     }
 }
 
@@ -315,7 +320,7 @@ mod tests {
         assert_eq!(request("").max_tokens, None);
         assert_eq!(
             request(r#","max_tokens":20"#),
-            Request { prompt_tokens: 6, max_tokens: Some(20), stop_after: Some(own) }
+            Request { prompt_tokens: 6, max_tokens: Some(20), stop_after: Some(own), blocks: Vec::new() }
         );
         assert_eq!(request(r#","max_tokens":20,"max_completion_tokens":7"#).max_tokens, Some(7));
         assert_eq!(request(r#","max_tokens":20,"ignore_eos":true"#).stop_after, None);

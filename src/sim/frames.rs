@@ -7,7 +7,7 @@ use bytes::{Bytes, BytesMut};
 use serde_json::{Value, json};
 
 use super::answer::Answer;
-use super::engine::Finish;
+use super::request::Finish;
 
 /// Bytes asked of the allocator at once.
 const BLOCK: usize = 4096;

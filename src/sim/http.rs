@@ -32,10 +32,11 @@ use tokio::task::AbortHandle;
 
 use self::generation::{Body, Generation, Progress};
 use super::chat::{Chat, Delivery};
-use super::engine::{Engine, Id};
+use super::engine::Engine;
 use super::frames::{Frames, Usage};
 use super::problem::Problem;
 use super::profile::Profile;
+use super::request::Id;
 use super::tokenize::{Tokenize, Words};
 use crate::clock::Clock;
 use crate::units::Nanos;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::engine::Refusal;
+use super::request::Refusal;
 
 /// An error answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,8 +13,8 @@ use hyper::body::{Frame, SizeHint};
 
 use super::State;
 use crate::sim::answer::Answer;
-use crate::sim::engine::{Finish, Id};
 use crate::sim::frames::{Frames, Usage};
+use crate::sim::request::{Finish, Id};
 
 /// What the driver tells of one request.
 #[derive(Default)]

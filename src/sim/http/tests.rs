@@ -9,22 +9,23 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use tokio::task::spawn_local;
 
 use super::*;
-use crate::sim::{CostModel, Parameters};
+use crate::sim::{CostModel, FixedCost, Parameters};
 
 /// 1,000,003 ns a step, 101 ns a sequence, 7 ns a prompt token (1e9 / 7 a second), in steps of at most 100
 /// tokens.
 fn profile(max_num_seqs: usize) -> Profile {
-    let cost = CostModel {
+    let cost = CostModel::Fixed(FixedCost {
         step_overhead: Duration::from_nanos(1_000_003),
         sequence_cost: Duration::from_nanos(101),
         prefill_tokens_per_s: Some(1e9 / 7.0),
-    };
+    });
     let parameters = Parameters {
         cost,
         max_batched_tokens: 100,
         max_num_seqs,
         max_model_len: 1000,
         mean_answer_tokens: 8,
+        ..Parameters::default()
     };
     Profile::new("tiny", parameters).unwrap()
 }
