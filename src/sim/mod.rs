@@ -11,12 +11,16 @@
 //! Nothing here knows the client. Where the scenario's tokenizer should count, it is injected as a [`Tokenize`].
 
 mod answer;
-mod chat;
+mod ask;
+mod body;
 mod cost_model;
 mod engine;
+mod fault;
 mod frames;
 mod http;
+mod knowledge;
 mod kv_cache;
+mod metrics;
 mod prefix;
 mod problem;
 mod profile;
@@ -25,7 +29,9 @@ mod tokenize;
 
 pub use cost_model::{Batch, CostModel, FixedCost, Machine, Model, Roofline};
 pub use engine::{Course, Emission, Engine, Step, Totals};
+pub use fault::{FAULTS, FaultError, FaultPlan};
 pub use http::{Embedded, Monitor, Options, Server, Status, bind};
+pub use knowledge::{AnswerKey, NEEDLE, NEEDLE_QUESTION};
 pub use prefix::{BlockHash, BlockHasher};
 pub use profile::{Impossible, Parameters, Profile, Skill};
 pub use request::{Finish, Id, Refusal, Request};

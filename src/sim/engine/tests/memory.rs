@@ -45,7 +45,7 @@ fn preemption_begins_exactly_where_contexts_outgrow_the_memory() {
     // Four sequences of 40 tokens when they end, of which the last is never stored: ten blocks each.
     let preemptions = |kv_blocks| {
         let mut engine = Engine::new(paged(kv_blocks, true));
-        (0..4).for_each(|i| drop(engine.submit(Nanos(i), request(20, 20)).unwrap()));
+        (0..4).for_each(|i| assert_eq!(engine.submit(Nanos(i), request(20, 20)), Ok(Id(i))));
         courses(&mut engine);
         engine.totals().preemptions
     };
@@ -197,7 +197,7 @@ proptest! {
         let mut engine = Engine::new(Profile::new("small", parameters).unwrap());
         let mut seen: Vec<(Seen, u64, u64)> = Vec::new();
         let mut now = 0;
-        let mut take = |engine: &mut Engine, until: u64, seen: &mut Vec<(Seen, u64, u64)>| {
+        let take = |engine: &mut Engine, until: u64, seen: &mut Vec<(Seen, u64, u64)>| {
             let mut steps = 0;
             while let Some(step) = engine.step(Nanos(until)) {
                 for emission in step.emissions {
@@ -258,7 +258,7 @@ proptest! {
         let mut expected: Vec<Option<u64>> = Vec::new();
         let mut now = 0;
         // Admissions happen at the beginning of steps: follow them by looking at who is new in the batch.
-        let mut admit = |engine: &Engine, known: &BTreeSet<Vec<u32>>, texts: &[(Vec<u32>, u64)], expected: &mut Vec<Option<u64>>| {
+        let admit = |engine: &Engine, known: &BTreeSet<Vec<u32>>, texts: &[(Vec<u32>, u64)], expected: &mut Vec<Option<u64>>| {
             for sequence in &engine.running {
                 let place = sequence.id.0 as usize;
                 if expected[place].is_none() {
