@@ -17,7 +17,7 @@ fn queue(step_overhead: Duration) -> Engine {
         block_tokens: 1 << 20,
         ..Parameters::default()
     };
-    Engine::new(Profile::new("queue", parameters).unwrap())
+    Engine::new(Profile::new("queue", parameters).expect("a possible queue"))
 }
 
 fn one_token(prompt_tokens: u64) -> Request {
@@ -59,11 +59,10 @@ fn observe(
     let (mut at, mut last, mut population) = (0.0, 0u64, 0u128);
     let mut arrivals = Vec::new();
     let mut note = |engine: &mut Engine, until: u64, arrivals: &[(u64, u64)]| {
-        loop {
-            let Some(end) = engine.next().filter(|end| end.0 <= until) else { break };
+        while let Some(end) = engine.next().filter(|end| end.0 <= until) {
             population += u128::from(end.0 - last) * (engine.running() + engine.waiting()) as u128;
             last = end.0;
-            for emission in engine.step(end).unwrap().emissions {
+            for emission in engine.step(end).expect("a step that has ended").emissions {
                 let (arrived, tokens) = arrivals[emission.id.0 as usize];
                 let sojourn = end.0 - arrived;
                 observed.sojourns_ns += u128::from(sojourn);
@@ -81,7 +80,7 @@ fn observe(
         let tokens = service();
         note(&mut engine, now, &arrivals);
         arrivals.push((now, tokens));
-        engine.submit(Nanos(now), one_token(tokens)).unwrap();
+        engine.submit(Nanos(now), one_token(tokens)).expect("it fits");
     }
     note(&mut engine, u64::MAX, &arrivals);
     observed.population_ns = population;
@@ -123,12 +122,12 @@ fn littles_law_holds_to_the_nanosecond() {
 
 /// Time to the first token of a prompt of `tokens` on an idle server, the first `cached` of them known.
 fn first_token(name: &str, tokens: u64, cached: u64) -> f64 {
-    let mut engine = Engine::new(Profile::named(name).unwrap());
+    let mut engine = Engine::new(Profile::named(name).expect("built in"));
     let blocks = |tokens: u64| (0..tokens / 16).map(BlockHash).collect::<Vec<_>>();
     let mut now = 0;
     for (length, known) in [(cached + 1, cached), (tokens, tokens)] {
         let request = Request { blocks: blocks(known), ..one_token(length) };
-        engine.submit(Nanos(now), request).unwrap();
+        engine.submit(Nanos(now), request).expect("it fits");
         let mut end = now;
         while let Some(at) = engine.next() {
             engine.step(at);

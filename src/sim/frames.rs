@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use crate::sim::answer::Answer;
 
-    fn read(events: Vec<Bytes>) -> String {
+    fn read(events: &[Bytes]) -> String {
         let text = String::from_utf8(events.concat()).unwrap();
         for event in text.split_terminator("\n\n").filter(|event| !event.ends_with("[DONE]")) {
             serde_json::from_str::<Value>(&event["data: ".len()..]).expect(event);
@@ -266,7 +266,7 @@ mod tests {
         let answer = Answer::new(7).thinking(1).saying("a \"b\"");
         let usage = Usage { prompt_tokens: 5, completion_tokens: 2, ..Usage::default() };
         let full = Usage { cached_tokens: Some(0), reasoning_tokens: Some(1), ..usage };
-        let events = vec![
+        let events = [
             frames.role(Role::Proper).unwrap(),
             frames.token(answer.token(0), None),
             frames.token(answer.token(1), Some(usage)),
@@ -276,7 +276,7 @@ mod tests {
             frames.usage(full),
             frames.done(),
         ];
-        insta::assert_snapshot!(read(events), @r#"
+        insta::assert_snapshot!(read(&events), @r#"
 data: {"id":"id-1","object":"chat.completion.chunk","created":17,"model":"tiny","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}]}
 
 data: {"id":"id-1","object":"chat.completion.chunk","created":17,"model":"tiny","choices":[{"index":0,"delta":{"reasoning_content":"depth"},"logprobs":null,"finish_reason":null}]}
@@ -299,12 +299,9 @@ data: [DONE]
     fn events_of_a_completion_have_text_and_no_role() {
         let mut frames = frames(Form::Completion);
         assert_eq!(frames.role(Role::Proper), None);
-        let events = vec![
-            frames.token(Answer::new(7).token(0), None),
-            frames.finish(Finish::Stop, None),
-            frames.done(),
-        ];
-        insta::assert_snapshot!(read(events), @r#"
+        let events =
+            [frames.token(Answer::new(7).token(0), None), frames.finish(Finish::Stop, None), frames.done()];
+        insta::assert_snapshot!(read(&events), @r#"
 data: {"id":"id-1","object":"text_completion","created":17,"model":"tiny","choices":[{"index":0,"text":"depth","logprobs":null,"finish_reason":null}]}
 
 data: {"id":"id-1","object":"text_completion","created":17,"model":"tiny","choices":[{"index":0,"text":"","logprobs":null,"finish_reason":"stop"}]}

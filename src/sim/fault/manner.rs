@@ -37,7 +37,7 @@ pub(super) enum ConnectionFault {
 
 /// How far a response gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub(in crate::sim) enum Stage {
     /// Not even its head.
     Head,
     /// So many tokens.
@@ -48,7 +48,7 @@ pub(crate) enum Stage {
 
 /// How a response ends that does not end well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(in crate::sim) enum Ending {
     /// Nothing more comes, and the connection stays.
     Hang,
     /// The connection is reset.
@@ -61,7 +61,7 @@ pub(crate) enum Ending {
 
 /// What is missing at the end of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub(in crate::sim) enum Missing {
     /// `[DONE]`.
     Done,
     /// The finish reason.
@@ -72,7 +72,7 @@ pub(crate) enum Missing {
 
 /// The shape of an error within a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ErrorShape {
+pub(in crate::sim) enum ErrorShape {
     /// `data: {"error":{…}}`, then `[DONE]`, as vLLM.
     Object,
     /// `data: {"error":"…"}`, then the end.
@@ -89,7 +89,7 @@ pub(crate) enum ErrorShape {
 
 /// The opening event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(in crate::sim) enum Role {
     /// With the first token, its content empty.
     #[default]
     Proper,
@@ -105,7 +105,7 @@ pub(crate) enum Role {
 
 /// What ends a line of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum LineEnd {
+pub(in crate::sim) enum LineEnd {
     #[default]
     Lf,
     CrLf,
@@ -114,7 +114,7 @@ pub(crate) enum LineEnd {
 
 /// What a response says of its tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum UsageManner {
+pub(in crate::sim) enum UsageManner {
     /// What was asked for.
     #[default]
     Proper,
@@ -130,37 +130,37 @@ pub(crate) enum UsageManner {
 
 /// All deviations of one response together.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Manner {
-    pub(crate) status: Option<(u16, Option<Duration>)>,
-    pub(crate) delay: Duration,
+pub(in crate::sim) struct Manner {
+    pub(in crate::sim) status: Option<(u16, Option<Duration>)>,
+    pub(in crate::sim) delay: Duration,
     /// The request is read no faster.
-    pub(crate) read_bytes_per_s: Option<u64>,
-    pub(crate) end: Option<(Stage, Ending)>,
-    pub(crate) missing: Option<Missing>,
+    pub(in crate::sim) read_bytes_per_s: Option<u64>,
+    pub(in crate::sim) end: Option<(Stage, Ending)>,
+    pub(in crate::sim) missing: Option<Missing>,
     /// The token after so many is an event of broken JSON.
-    pub(crate) malformed_after: Option<u64>,
-    pub(crate) error: Option<(ErrorShape, u64)>,
+    pub(in crate::sim) malformed_after: Option<u64>,
+    pub(in crate::sim) error: Option<(ErrorShape, u64)>,
     /// Nothing comes for a while after so many tokens.
-    pub(crate) stall: Option<(u64, Duration)>,
-    pub(crate) role: Role,
+    pub(in crate::sim) stall: Option<(u64, Duration)>,
+    pub(in crate::sim) role: Role,
     /// Events without text before each token.
-    pub(crate) empty_events: u64,
-    pub(crate) tokens_an_event: u64,
-    pub(crate) events_a_write: u64,
+    pub(in crate::sim) empty_events: u64,
+    pub(in crate::sim) tokens_an_event: u64,
+    pub(in crate::sim) events_a_write: u64,
     /// No write is longer, and this passes after each.
-    pub(crate) split: Option<(usize, Duration)>,
-    pub(crate) line_end: LineEnd,
+    pub(in crate::sim) split: Option<(usize, Duration)>,
+    pub(in crate::sim) line_end: LineEnd,
     /// `data:` stands without a blank behind it.
-    pub(crate) no_blank: bool,
+    pub(in crate::sim) no_blank: bool,
     /// A comment precedes each event.
-    pub(crate) comments: bool,
+    pub(in crate::sim) comments: bool,
     /// A comment comes whenever nothing else did for so long.
-    pub(crate) ping: Option<Duration>,
-    pub(crate) usage: UsageManner,
+    pub(in crate::sim) ping: Option<Duration>,
+    pub(in crate::sim) usage: UsageManner,
     /// The stream is held back until there are so many bytes, or it ends.
-    pub(crate) buffer_bytes: Option<usize>,
+    pub(in crate::sim) buffer_bytes: Option<usize>,
     /// One document comes though a stream was asked for.
-    pub(crate) document: bool,
+    pub(in crate::sim) document: bool,
 }
 
 impl Default for Manner {
@@ -218,7 +218,7 @@ impl Manner {
     }
 
     /// Adds the deviations of `other`, which hold where both have one.
-    pub(crate) fn overlay(&mut self, other: Manner) {
+    pub(in crate::sim) fn overlay(&mut self, other: &Manner) {
         let plain = Manner::default();
         macro_rules! take {
             ($($field:ident),*) => {
@@ -252,13 +252,13 @@ impl Manner {
 
 /// All deviations of one connection together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ConnectionManner {
+pub(in crate::sim) struct ConnectionManner {
     /// It is left waiting for so long.
-    pub(crate) accept_delay: Duration,
+    pub(in crate::sim) accept_delay: Duration,
     /// It is reset as soon as it is accepted.
-    pub(crate) refuse: bool,
+    pub(in crate::sim) refuse: bool,
     /// It is closed when nothing has been asked for so long.
-    pub(crate) idle_close: Option<Duration>,
+    pub(in crate::sim) idle_close: Option<Duration>,
 }
 
 impl ConnectionManner {

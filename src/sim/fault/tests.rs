@@ -81,7 +81,7 @@ fn several_rules_add_up_and_the_later_of_two_alike_holds() {
     assert_eq!(seen.tokens_an_event, 2);
     assert_eq!(seen.end, Some((Stage::Tokens(3), Ending::Hang)));
     let mut under = manner("join=2,ping=1s");
-    under.overlay(manner("join=5,comments"));
+    under.overlay(&manner("join=5,comments"));
     assert_eq!(under, manner("join=5,ping=1s,comments"));
     assert!(FaultPlan::parse(" ,").unwrap().is_empty());
 }
@@ -114,12 +114,12 @@ fn a_share_is_met_and_the_same_in_every_run_of_one_seed() {
 #[test]
 fn what_is_no_rule_is_refused_with_what_is_allowed() {
     let refusal = |text: &str| FaultPlan::parse(text).unwrap_err().to_string();
-    insta::assert_snapshot!(refusal("join=2, status"), @"fault `status`: write `status=CODE[:TIME]`");
+    insta::assert_snapshot!(refusal("join=2, status"), @"fault `status`: write `status=CODE[:TIME]`, with TIME like 250ms");
     insta::assert_snapshot!(refusal("status=200"), @"fault `status=200`: a status is from 400 to 599");
-    insta::assert_snapshot!(refusal("split=0"), @"fault `split=0`: write `split=BYTES[:TIME]`");
-    insta::assert_snapshot!(refusal("ping=0s"), @"fault `ping=0s`: write `ping=TIME`");
-    insta::assert_snapshot!(refusal("delay=5"), @"fault `delay=5`: write `delay=TIME`");
-    insta::assert_snapshot!(refusal("usage=late"), @"fault `usage=late`: write `usage=none|zero|finish|late:TIME`");
+    insta::assert_snapshot!(refusal("split=0"), @"fault `split=0`: write `split=BYTES[:TIME]`, with TIME like 250ms");
+    insta::assert_snapshot!(refusal("ping=0s"), @"fault `ping=0s`: write `ping=TIME`, with TIME like 250ms");
+    insta::assert_snapshot!(refusal("delay=5"), @"fault `delay=5`: write `delay=TIME`, with TIME like 250ms");
+    insta::assert_snapshot!(refusal("usage=late"), @"fault `usage=late`: write `usage=none|zero|finish|late:TIME`, with TIME like 250ms");
     insta::assert_snapshot!(refusal("document=1"), @"fault `document=1`: write `document`");
     insta::assert_snapshot!(refusal("hang@often"), @"fault `hang@often`: `@often` is no time: write `@10%`, `@1/7`, `@#7` or `@30s..60s`");
     insta::assert_snapshot!(refusal("hang@1/0"), @"fault `hang@1/0`: `@1/0` is no time: write `@10%`, `@1/7`, `@#7` or `@30s..60s`");

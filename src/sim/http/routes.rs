@@ -215,7 +215,7 @@ impl State {
             let text = header.to_str().unwrap_or("?");
             let plan = FaultPlan::of_header(text)
                 .map_err(|error| Problem::bad_request(error.to_string(), Some(FAULT_HEADER)))?;
-            manner.overlay(plan.request(1, self.clock.now()));
+            manner.overlay(&plan.request(1, self.clock.now()));
         }
         Ok(manner)
     }

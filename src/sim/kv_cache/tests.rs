@@ -139,12 +139,12 @@ proptest! {
                     }
                     mine.push(Some(*hash));
                 }
-                for place in hits..total as usize {
+                for (place, block) in own.iter().enumerate().skip(hits) {
                     plain.free.remove(0);
                     // All but the last block are full; of equal ones only the first is named.
                     let name = hashes.get(place).copied().filter(|hash| !plain.knows(*hash));
                     if let Some(hash) = name {
-                        cache.register(own[place], hash);
+                        cache.register(*block, hash);
                         plain.held.push((Some(hash), 1));
                     }
                     mine.push(name);
