@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::amounts::{Certainty, Count, Span, middle_of_poisson};
 use super::lengths::Lengths;
 use crate::arrival::Process;
 use crate::dataset::{Dataset, RowOrder, WhenExhausted};
@@ -25,6 +26,8 @@ pub(super) struct Preview {
     pub(super) workloads: Vec<WorkloadPreview>,
     /// The most tokens that all answers together may have; `None` where the number of requests is not known.
     pub(super) output_tokens: Option<u64>,
+    /// Whether its counts are those of every run, as far as the server lets it come.
+    pub(super) is_exact: bool,
     /// Whether the plan was walked in part only.
     pub(super) is_sampled: bool,
 }
@@ -55,60 +58,6 @@ pub(super) struct WorkloadPreview {
     pub(super) prompt_characters: Option<Lengths>,
     /// Tokens asked for at most, over the requests that were walked; `None` where it has none of them.
     pub(super) output_tokens: Option<Lengths>,
-}
-
-/// A time, and how far to trust it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) time: Duration,
-    pub(super) certainty: Certainty,
-}
-
-/// How far to trust a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Certainty {
-    /// It is this.
-    Exact,
-    /// It depends on the seed.
-    About,
-    /// It depends on the server, and this is the longest.
-    AtMost,
-}
-
-impl Span {
-    fn new(time: Duration, certainty: Certainty) -> Span {
-        Span { time, certainty }
-    }
-
-    /// One after the other.
-    pub(super) fn then(self, other: Span) -> Span {
-        Span::new(self.time.saturating_add(other.time), self.certainty.max(other.certainty))
-    }
-}
-
-/// A number of requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Count {
-    /// This many.
-    Exactly(u64),
-    /// It depends on the seed: between `low` and `high` for 19 seeds of 20.
-    Between { expected: u64, low: u64, high: u64 },
-    /// It depends on the seed.
-    About(u64),
-    /// It depends on the server, and this is the most.
-    AtMost(u64),
-}
-
-impl Count {
-    /// The number to reckon with.
-    pub(super) fn number(self) -> u64 {
-        match self {
-            Count::Exactly(count)
-            | Count::About(count)
-            | Count::AtMost(count)
-            | Count::Between { expected: count, .. } => count,
-        }
-    }
 }
 
 /// The plan of a scenario; that of the first seed where it states none.
@@ -143,7 +92,10 @@ impl Preview {
             start = start.zip(phase.length).map(|(start, length)| start.then(length));
             phases.push(phase);
         }
-        let output_tokens = look.output_tokens();
+        let is_drawn =
+            |phase: &PhasePreview| matches!(phase.requests, Some(Count::Between { .. } | Count::About(_)));
+        let is_exact = !look.is_sampled && !phases.iter().any(is_drawn);
+        let output_tokens = look.output_tokens(is_exact);
         let workloads = scenario.workloads.iter().zip(datasets).enumerate();
         let workloads = workloads.map(|(index, (workload, dataset))| {
             let (prompt_words, prompt_characters) = match (&workload.prompt, dataset) {
@@ -159,7 +111,8 @@ impl Preview {
                 output_tokens: Lengths::of(std::mem::take(&mut look.walked[index])),
             }
         });
-        Preview { phases, workloads: workloads.collect(), output_tokens, is_sampled: look.is_sampled }
+        let (workloads, is_sampled) = (workloads.collect(), look.is_sampled);
+        Preview { phases, workloads, output_tokens, is_exact, is_sampled }
     }
 }
 
@@ -209,30 +162,19 @@ impl Look<'_> {
         };
         let length = self.length(phase, &walk, requests);
         for (workload, seen) in walk.by_workload.iter().enumerate() {
-            let here = match walk.ended_by {
-                Some(_) => requests.map(|_| *seen as f64),
-                None => requests.map(|count| count.number() as f64 * self.shares[workload]),
-            };
+            let here = requests.map(|count| match (walk.ended_by, count) {
+                (None, count) | (_, count @ Count::Between { .. }) => {
+                    count.number() as f64 * self.shares[workload]
+                }
+                (Some(_), _) => *seen as f64,
+            });
             let sum = self.requests[workload].zip(here).map(|(sum, here)| sum + here);
             // A workload that is never drawn has no requests, however many there are.
             self.requests[workload] = sum.or((self.shares[workload] == 0.0).then_some(0.0));
         }
         // A phase without end is walked in part by nature.
         self.is_sampled |= walk.ended_by.is_none() && requests.is_some();
-        let measured = match (phase.measure, requests) {
-            (false, _) => Some(0),
-            (true, Some(Count::AtMost(_))) => None,
-            (true, Some(count)) if phase.warm_up.is_zero() => Some(count.number()),
-            (true, Some(count)) => match (&phase.load, walk.ended_by, length) {
-                (Load::Closed { .. }, _, _) => None,
-                (Load::Open { .. }, Some(_), _) => Some(walk.measured),
-                (Load::Open { .. }, None, length) => length.map(|length| {
-                    let left = length.time.saturating_sub(phase.warm_up).as_secs_f64();
-                    (count.number() as f64 * left / length.time.as_secs_f64().max(f64::MIN_POSITIVE)) as u64
-                }),
-            },
-            (true, None) => None,
-        };
+        let measured = measured(phase, &walk, requests, length);
         PhasePreview { start, length, requests, measured, ends_with_data: runs_out && !depends_on_server }
     }
 
@@ -347,44 +289,39 @@ impl Look<'_> {
         }
     }
 
-    /// The most tokens of all answers: those walked where all were, else as many for each request as those.
-    fn output_tokens(&self) -> Option<u64> {
+    /// The most tokens of all answers: those walked where they are those of every run, else by their law.
+    fn output_tokens(&self, is_exact: bool) -> Option<u64> {
         let mut sum = 0.0;
         for (index, workload) in self.scenario.workloads.iter().enumerate() {
             let requests = self.requests[index]?;
-            let walked = &self.walked[index];
-            let mean = match walked.len() {
-                0 => workload.max_tokens.mean(),
-                count => walked.iter().sum::<u64>() as f64 / count as f64,
+            sum += match is_exact {
+                true => self.walked[index].iter().sum::<u64>() as f64,
+                false => requests * workload.max_tokens.mean(),
             };
-            sum += requests * mean;
         }
         Some(sum.round() as u64)
     }
 }
 
-fn random_times(phase: &Phase) -> bool {
-    matches!(phase.load, Load::Open { process: Process::Poisson { .. }, .. })
+/// Requests of a phase that will be measured, about.
+fn measured(phase: &Phase, walk: &Walk, requests: Option<Count>, length: Option<Span>) -> Option<u64> {
+    if !phase.measure {
+        return Some(0);
+    }
+    match (requests?, &phase.load) {
+        (Count::AtMost(_), _) => None,
+        (count, _) if phase.warm_up.is_zero() => Some(count.number()),
+        (_, Load::Closed { .. }) => None,
+        (Count::Exactly(_), Load::Open { .. }) if walk.ended_by.is_some() => Some(walk.measured),
+        (count, Load::Open { .. }) => {
+            let whole = length?.time;
+            let share = whole.saturating_sub(phase.warm_up).as_secs_f64() / whole.as_secs_f64();
+            // A phase of no length has no share to speak of.
+            share.is_finite().then(|| (count.number() as f64 * share).round() as u64)
+        }
+    }
 }
 
-/// Where 95 of 100 counts of a Poisson law of this mean lie. Exact below 400, by its normal limit above.
-fn middle_of_poisson(mean: f64) -> (u64, u64) {
-    if mean > 400.0 {
-        let reach = 1.96 * mean.sqrt();
-        return ((mean - reach).floor() as u64, (mean + reach).ceil() as u64);
-    }
-    let (mut probability, mut below) = (libm::exp(-mean), 0.0);
-    let (mut low, mut count) = (None, 0_u64);
-    loop {
-        below += probability;
-        if below > 0.025 {
-            low.get_or_insert(count);
-        }
-        // The sum may end a rounding short of one.
-        if below >= 0.975 || count > 1_000 {
-            return (low.unwrap_or(count), count);
-        }
-        count += 1;
-        probability *= mean / count as f64;
-    }
+fn random_times(phase: &Phase) -> bool {
+    matches!(phase.load, Load::Open { process: Process::Poisson { .. }, .. })
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::Sound;
+use super::amounts::{Certainty, Count, Span};
 use super::lengths::Lengths;
-use super::preview::{Certainty, Count, PhasePreview, Span, plan};
+use super::preview::{PhasePreview, plan};
 use crate::dataset::Dataset;
 use crate::plan::Start;
 use crate::report::figure::grouped;
@@ -58,7 +59,10 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
         }
     }
     match preview.output_tokens {
-        Some(tokens) => writeln!(out, "answers: at most {} tokens in all", grouped(tokens))?,
+        Some(tokens) => {
+            let about = if preview.is_exact { "" } else { "about " };
+            writeln!(out, "answers: at most {about}{} tokens in all", grouped(tokens))?;
+        }
         None => writeln!(out, "answers: their number depends on the server")?,
     }
     let drains = if scenario.phases.len() > 1 { "Times leave out how long each phase drains. " } else { "" };
