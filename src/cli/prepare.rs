@@ -124,7 +124,8 @@ impl Prepared {
     }
 }
 
-fn scan_datasets(
+/// Reads every data set through. What is wrong with one, and what else there is to know, goes into `notes`.
+pub(super) fn scan_datasets(
     scenario: &Scenario,
     quiet: bool,
     notes: &mut Diagnostics,
