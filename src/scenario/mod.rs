@@ -3,7 +3,7 @@
 //! A scenario is read in three steps. Files and [`Overrides`] are laid over one another to one tree of values that
 //! know where they came from (`source`, `tree`, `overlay`); a walker goes through the tree by the one table of keys ([`keys`]) and collects every
 //! problem instead of stopping at the first (`fields`, `values`, `read`); the result is a plain [`Scenario`],
-//! which [`resolved`] writes back as TOML with nothing left open. Secrets are blotted out of everything shown.
+//! which [`resolved()`] writes back as TOML with nothing left open. Secrets are blotted out of everything shown.
 
 mod fields;
 pub mod keys;
