@@ -209,6 +209,32 @@ fn without_a_seed_a_random_count_has_a_range_and_what_the_server_decides_is_left
 }
 
 #[test]
+fn what_follows_a_phase_that_the_server_ends_is_not_claimed_to_be_known() {
+    let folder = folder();
+    let data = "[[workload]]\nname = \"rows\"\nprompt.dataset = \"rows.jsonl\"\n";
+    let phases = "[[phase]]\nname = \"a\"\nduration = \"10s\"\nload.closed = 2\n\
+                  [[phase]]\nname = \"b\"\nrequests = 3\nload.constant = \"1/s\"\n";
+    let head = "name = \"l\"\nseed = 1\ntarget.sim.profile = \"8b-h100\"\n";
+    folder.write("load.toml", &[head, data, phases].concat());
+    let seen = folder.looked_at(&["--plan", "50"]);
+    let phases = &seen["preview"]["phases"];
+    let at_most = |value: f64| serde_json::json!({ "value": value, "certainty": "at_most" });
+    assert_eq!(
+        (&phases[0]["requests"]["value"], &phases[0]["requests"]["certainty"]),
+        (&4.into(), &"at_most".into())
+    );
+    assert_eq!(
+        (&phases[1]["requests"]["value"], &phases[1]["requests"]["certainty"]),
+        (&3.into(), &"at_most".into())
+    );
+    assert_eq!((&phases[0]["end_s"], &phases[1]["end_s"]), (&at_most(10.0), &at_most(12.0)));
+    assert_eq!(phases[1]["measured_requests"], serde_json::Value::Null);
+    assert_eq!((&seen["preview"]["exact"], seen["plan"].as_array().unwrap().len()), (&false.into(), 4));
+    let warnings = folder.done(&["check", "load.toml"]).err;
+    assert!(!warnings.contains("sends nothing") && !warnings.contains("ends with its data"), "{warnings}");
+}
+
+#[test]
 fn a_long_plan_is_looked_at_in_part_in_little_memory() {
     let folder = folder();
     folder.write("long.toml", &LOAD.replace("20/s", "2000/s").replace("\"20s\"", "\"5000s\""));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::amounts::{Certainty, Count, Span};
 use super::lengths::Lengths;
-use super::preview::{PhasePreview, WorkloadPreview, plan};
+use super::preview::{PhasePreview, WorkloadPreview, ends_with_the_server, plan};
 use super::{Checked, Sound};
 use crate::dataset::Dataset;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -151,6 +151,10 @@ fn requests(sound: &Sound, most: u64) -> Value {
                 "dataset_row": session.turn.dataset_row,
                 "output_tokens_at_most": session.turn.output_tokens_planned,
             }));
+        }
+        // What follows depends on how many of these are sent.
+        if ends_with_the_server(phase) {
+            break;
         }
     }
     requests.into()

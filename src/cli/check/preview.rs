@@ -83,6 +83,7 @@ impl Preview {
             most: (MOST_WALKED / scenario.phases.len().max(1) as u64).max(1),
             walked: vec![Vec::new(); scenario.workloads.len()],
             requests: vec![Some(0.0); scenario.workloads.len()],
+            is_open: false,
             is_sampled: false,
         };
         let mut start = Some(Span::new(Duration::ZERO, Certainty::Exact));
@@ -94,7 +95,7 @@ impl Preview {
         }
         let is_drawn =
             |phase: &PhasePreview| matches!(phase.requests, Some(Count::Between { .. } | Count::About(_)));
-        let is_exact = !look.is_sampled && !phases.iter().any(is_drawn);
+        let is_exact = !look.is_sampled && !look.is_open && !phases.iter().any(is_drawn);
         let output_tokens = look.output_tokens(is_exact);
         let workloads = scenario.workloads.iter().zip(datasets).enumerate();
         let workloads = workloads.map(|(index, (workload, dataset))| {
@@ -130,6 +131,8 @@ struct Look<'a> {
     walked: Vec<Vec<u64>>,
     /// Requests of each workload so far, about; `None` once they depend on the server.
     requests: Vec<Option<f64>>,
+    /// Whether what earlier phases have sent depends on the server.
+    is_open: bool,
     is_sampled: bool,
 }
 
@@ -146,6 +149,7 @@ struct Walk {
 impl Look<'_> {
     fn phase(&mut self, index: usize, start: Option<Span>) -> PhasePreview {
         let phase = &self.scenario.phases[index];
+        let before = ends_with_the_server(phase).then(|| self.plan.clone());
         let walk = self.walk(index, phase);
         let requests = match walk.ended_by {
             Some(ended_by) => self.count_of_whole(phase, &walk, ended_by),
@@ -155,12 +159,17 @@ impl Look<'_> {
             Some(ended_by) => ended_by == EndedBy::Data,
             None => matches!(requests, Some(Count::About(_))),
         };
-        let depends_on_server = matches!(phase.load, Load::Closed { .. }) && phase.duration.is_some();
-        let requests = match depends_on_server {
+        // How many rows are left to a phase depends on how many those before it have taken.
+        let may_be_less = before.is_some() || self.is_open && self.has_ending_data();
+        let requests = match may_be_less {
             true => requests.map(|count| Count::AtMost(count.number())),
             false => requests,
         };
         let length = self.length(phase, &walk, requests);
+        if let Some(before) = before {
+            self.plan = before;
+            self.is_open = true;
+        }
         for (workload, seen) in walk.by_workload.iter().enumerate() {
             let here = requests.map(|count| match (walk.ended_by, count) {
                 (None, count) | (_, count @ Count::Between { .. }) => {
@@ -175,7 +184,7 @@ impl Look<'_> {
         // A phase without end is walked in part by nature.
         self.is_sampled |= walk.ended_by.is_none() && requests.is_some();
         let measured = measured(phase, &walk, requests, length);
-        PhasePreview { start, length, requests, measured, ends_with_data: runs_out && !depends_on_server }
+        PhasePreview { start, length, requests, measured, ends_with_data: runs_out && !may_be_less }
     }
 
     fn walk(&mut self, index: usize, phase: &Phase) -> Walk {
@@ -228,7 +237,7 @@ impl Look<'_> {
                 Some(Count::Between { expected: expected.round() as u64, low, high })
             }
             (Load::Open { process, .. }, Some(duration)) => {
-                Some(Count::Exactly(process.expected(duration).ceil() as u64))
+                Some(Count::Exactly(whole_gaps(process.expected(duration))))
             }
             _ => None,
         };
@@ -260,20 +269,34 @@ impl Look<'_> {
         left.min_by(f64::total_cmp)
     }
 
+    /// Whether a data set that ends is drawn on.
+    fn has_ending_data(&self) -> bool {
+        let mut drawn = self.scenario.workloads.iter().filter(|workload| workload.weight > 0.0);
+        drawn.any(|workload| {
+            matches!(&workload.prompt, PromptSource::Dataset(set) if set.when_exhausted != WhenExhausted::Repeat)
+        })
+    }
+
     fn length(&self, phase: &Phase, walk: &Walk, requests: Option<Count>) -> Option<Span> {
         let rate = match &phase.load {
             Load::Open { process, .. } => process.rate().as_per_second(),
             Load::Closed { .. } => {
                 // Users may be through with their requests, or the rows, before.
-                let may_end = phase.requests.is_some() || self.rows_left().is_some();
+                let may_end = phase.requests.is_some() || self.has_ending_data();
                 let certainty = if may_end { Certainty::AtMost } else { Certainty::Exact };
                 return phase.duration.map(|duration| Span::new(duration, certainty));
             }
         };
+        let is_less = matches!(requests, Some(Count::AtMost(_)));
         let drawn = self.scenario.seed.is_none() && matches!(requests, Some(Count::About(_)));
         let drawn = drawn || self.scenario.seed.is_none() && random_times(phase);
-        let certainty = if drawn { Certainty::About } else { Certainty::Exact };
-        let whole = phase.duration.map(|duration| Span::new(duration, Certainty::Exact));
+        let certainty = match (is_less, drawn) {
+            (true, _) => Certainty::AtMost,
+            (false, true) => Certainty::About,
+            (false, false) => Certainty::Exact,
+        };
+        let least = if is_less { Certainty::AtMost } else { Certainty::Exact };
+        let whole = phase.duration.map(|duration| Span::new(duration, least));
         match (walk.ended_by, requests) {
             (Some(EndedBy::Duration), _) => whole,
             (Some(_), _) => Some(Span::new(walk.last, certainty)),
@@ -282,7 +305,7 @@ impl Look<'_> {
                 match phase.duration {
                     // The last of many arrivals is as good as the end.
                     Some(duration) if time.as_secs_f64() > 0.98 * duration.as_secs_f64() => whole,
-                    _ => Some(Span::new(time, Certainty::About)),
+                    _ => Some(Span::new(time, certainty.max(Certainty::About))),
                 }
             }
             (None, None) => whole,
@@ -301,6 +324,11 @@ impl Look<'_> {
         }
         Some(sum.round() as u64)
     }
+}
+
+/// Whether a phase takes as many requests as the server lets it: users that send until a time is over.
+pub(super) fn ends_with_the_server(phase: &Phase) -> bool {
+    matches!(phase.load, Load::Closed { .. }) && phase.duration.is_some()
 }
 
 /// Requests of a phase that will be measured, about.
@@ -322,6 +350,14 @@ fn measured(phase: &Phase, walk: &Walk, requests: Option<Count>, length: Option<
     }
 }
 
+/// Arrivals at equal distances in a time of `expected` of them, one at its start. A product that misses a whole
+/// number by its rounding is that number.
+fn whole_gaps(expected: f64) -> u64 {
+    let nearest = expected.round();
+    let is_whole = (expected - nearest).abs() <= expected * 1e-12;
+    if is_whole { nearest as u64 } else { expected.ceil() as u64 }
+}
+
 fn random_times(phase: &Phase) -> bool {
     matches!(phase.load, Load::Open { process: Process::Poisson { .. }, .. })
 }
@@ -332,4 +368,15 @@ fn ended_by(plan: &Plan) -> Option<EndedBy> {
         End::By(by) => by,
         End::NoRow { .. } => EndedBy::Data,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_adds_no_arrival() {
+        assert_eq!(whole_gaps(0.1 * 30.0), 3);
+        assert_eq!([whole_gaps(0.0), whole_gaps(2.5), whole_gaps(1e7)], [0, 3, 10_000_000]);
+    }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Sound;
 use super::amounts::{Certainty, Count, Span};
 use super::lengths::Lengths;
-use super::preview::{PhasePreview, plan};
+use super::preview::{PhasePreview, ends_with_the_server, plan};
 use crate::dataset::Dataset;
 use crate::plan::Start;
 use crate::report::figure::grouped;
@@ -110,6 +110,9 @@ pub(super) fn write_plan(out: &mut impl Write, sound: &Sound, most: u64) -> io::
                 "{:>8}  {:phase_width$}  {due:>16}  {workload:name_width$}  {row:>8}  {tokens}",
                 turn.request, phase.name
             )?;
+        }
+        if left > 0 && ends_with_the_server(phase) {
+            return writeln!(out, "What follows depends on how many of these the server lets be sent.");
         }
     }
     Ok(())
