@@ -129,3 +129,13 @@ fn what_is_no_rule_is_refused_with_what_is_allowed() {
     insta::assert_snapshot!(of_header("hang@10%"), @"fault `hang@10%`: a header is about its own request: leave out the `@`");
     assert!(refusal(&"x".repeat(10_000)).len() < 1_000);
 }
+
+#[test]
+fn every_fault_stands_in_the_documentation() {
+    let docs = include_str!("../../../docs/simulator.md");
+    for (form, _) in FAULTS {
+        for name in form.split(", ").map(|form| form.split(['=', '[']).next().unwrap()) {
+            assert!(docs.contains(&format!("`{name}")), "{name}");
+        }
+    }
+}
