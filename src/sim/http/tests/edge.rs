@@ -31,13 +31,13 @@ fn a_completion_streams_and_comes_whole_with_the_same_text() {
         body["stream_options"] = json!({ "include_usage": true });
         (whole, text_of(&mut sender, ask_at("/v1/completions", &body)).await)
     });
-    insta::assert_snapshot!(whole, @r#"{"choices":[{"finish_reason":"length","index":0,"logprobs":null,"text":"light slow deck"}],"created":0,"id":"cmpl-0000000000000000","model":"tiny","object":"text_completion","usage":{"completion_tokens":3,"prompt_tokens":4,"prompt_tokens_details":{"cached_tokens":0},"total_tokens":7}}"#);
+    insta::assert_snapshot!(whole, @r#"{"choices":[{"finish_reason":"length","index":0,"logprobs":null,"text":"lantern lantern bridge"}],"created":0,"id":"cmpl-0000000000000000","model":"tiny","object":"text_completion","usage":{"completion_tokens":3,"prompt_tokens":4,"prompt_tokens_details":{"cached_tokens":0},"total_tokens":7}}"#);
     insta::assert_snapshot!(streamed, @r#"
-data: {"id":"cmpl-0000000000000001","object":"text_completion","created":0,"model":"tiny","choices":[{"index":0,"text":"light","logprobs":null,"finish_reason":null}]}
+data: {"id":"cmpl-0000000000000001","object":"text_completion","created":0,"model":"tiny","choices":[{"index":0,"text":"lantern","logprobs":null,"finish_reason":null}]}
 
-data: {"id":"cmpl-0000000000000001","object":"text_completion","created":0,"model":"tiny","choices":[{"index":0,"text":" slow","logprobs":null,"finish_reason":null}]}
+data: {"id":"cmpl-0000000000000001","object":"text_completion","created":0,"model":"tiny","choices":[{"index":0,"text":" lantern","logprobs":null,"finish_reason":null}]}
 
-data: {"id":"cmpl-0000000000000001","object":"text_completion","created":0,"model":"tiny","choices":[{"index":0,"text":" deck","logprobs":null,"finish_reason":null}]}
+data: {"id":"cmpl-0000000000000001","object":"text_completion","created":0,"model":"tiny","choices":[{"index":0,"text":" bridge","logprobs":null,"finish_reason":null}]}
 
 data: {"id":"cmpl-0000000000000001","object":"text_completion","created":0,"model":"tiny","choices":[{"index":0,"text":"","logprobs":null,"finish_reason":"length"}]}
 
