@@ -19,5 +19,7 @@ mod preflight;
 mod refusals;
 #[path = "exchange/request.rs"]
 mod request;
+#[path = "exchange/stamps.rs"]
+mod stamps;
 #[path = "exchange/tcp.rs"]
 mod tcp;

@@ -39,6 +39,7 @@ pub(super) fn client(
         api: target.api,
         headers,
         timeouts: target.timeouts,
+        transport: target.transport.clone(),
     };
     Client::new(clock.clone(), connector, settings).map_err(|error| Failure::usage(error.0))
 }

@@ -3,13 +3,15 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
 use super::addresses::Addresses;
+use super::kernel::{KernelTime, TimedTcp};
+use super::stamp::Meter;
 use super::tls::Tls;
 use crate::record::Outcome;
 use crate::scenario::{Scheme, TargetUrl};
@@ -58,16 +60,26 @@ impl Connector {
         Connector(Way::Memory(Box::new(open)))
     }
 
-    /// Opens a stream.
+    /// Whether the kernel may keep the times of what arrives on this way.
+    pub(super) fn is_network(&self) -> bool {
+        matches!(self.0, Way::Network { .. })
+    }
+
+    /// Opens a stream, of whose reads `kernel` tells `meter` the times.
     ///
     /// # Errors
     /// When the server cannot be reached, TLS fails, or this machine has no port or descriptor left.
-    pub(super) async fn connect(&self) -> Result<ByteStream, ConnectError> {
+    pub(super) async fn connect(
+        &self,
+        kernel: Option<&Rc<KernelTime>>,
+        meter: &Rc<Meter>,
+    ) -> Result<ByteStream, ConnectError> {
         let (addresses, tls) = match &self.0 {
             Way::Network { addresses, tls } => (addresses, tls),
             Way::Memory(open) => return Ok(ByteStream::Memory(open())),
         };
         let (address, stream) = addresses.connect().await?;
+        let stream = TimedTcp::new(stream, kernel, meter);
         match tls {
             None => Ok(ByteStream::Tcp(stream)),
             Some(tls) => match tls.handshake(stream).await {
@@ -83,8 +95,8 @@ impl Connector {
 
 /// An open byte stream to a server.
 pub(super) enum ByteStream {
-    Tcp(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tcp(TimedTcp),
+    Tls(Box<TlsStream<TimedTcp>>),
     Memory(DuplexStream),
 }
 

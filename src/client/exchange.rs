@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::future::{Future as _, poll_fn};
 use std::io;
 use std::pin::pin;
+use std::rc::Rc;
 use std::task::Poll;
 
 use hyper::Method;
@@ -14,6 +15,7 @@ use super::Client;
 use super::account::Account;
 use super::link::Link;
 use super::response::Reading;
+use super::stamp::Meter;
 use super::watch::{Progress, Watch};
 use crate::prompt::Outgoing;
 use crate::record::{Outcome, Stamp, Timeline};
@@ -71,7 +73,8 @@ impl Client {
     /// Opens a connection, unless a limit passes first.
     pub(super) async fn open(&self, watch: &mut Watch) -> Result<Link, (Outcome, String)> {
         let progress = Progress::Connecting { began: self.clock.now() };
-        let mut connecting = pin!(self.connector.connect());
+        let meter = Rc::new(Meter::default());
+        let mut connecting = pin!(self.connector.connect(self.kernel.as_ref(), &meter));
         let connected = poll_fn(|context| match connecting.as_mut().poll(context) {
             Poll::Ready(connected) => Poll::Ready(Ok(connected)),
             Poll::Pending => watch.poll(context, progress).map(Err),
@@ -81,7 +84,7 @@ impl Client {
             Ok(Err(error)) => return Err((error.outcome, error.message)),
             Err(outcome) => return Err((outcome, watch.describe(outcome))),
         };
-        let link = Link::open(stream, self.clock.clone()).await;
+        let link = Link::open(stream, self.clock.clone(), Rc::clone(&meter)).await;
         link.map_err(|error| (Outcome::ConnectError, error.to_string()))
     }
 

@@ -37,8 +37,7 @@ impl Link {
     ///
     /// # Errors
     /// None that a new stream can raise in practice; hyper reserves the right.
-    pub(super) async fn open(stream: ByteStream, clock: Clock) -> hyper::Result<Link> {
-        let meter = Rc::new(Meter::default());
+    pub(super) async fn open(stream: ByteStream, clock: Clock, meter: Rc<Meter>) -> hyper::Result<Link> {
         let stamped = Stamped::new(stream, clock, Rc::clone(&meter));
         let (sender, connection) =
             http1::Builder::new().writev(true).handshake(TokioIo::new(stamped)).await?;
@@ -104,7 +103,8 @@ mod tests {
     fn a_request_on_a_connection_that_ended_after_it_was_looked_at_fails_at_once() {
         Clock::run_virtual(|clock| async move {
             let (mut server, client) = tokio::io::duplex(1 << 10);
-            let mut link = Link::open(ByteStream::Memory(client), clock.clone()).await.unwrap();
+            let mut link =
+                Link::open(ByteStream::Memory(client), clock.clone(), Rc::default()).await.unwrap();
             let request = || hyper::Request::new(Full::new(Bytes::new()));
             let answer = async {
                 assert!(server.read(&mut [0; 1 << 10]).await.unwrap() > 0);

@@ -7,6 +7,7 @@ mod account;
 mod addresses;
 pub mod connect;
 pub mod exchange;
+mod kernel;
 mod link;
 mod pool;
 pub mod preflight;
@@ -25,7 +26,8 @@ use hyper::{Method, Request, Uri};
 use crate::clock::Clock;
 use crate::protocol::Api;
 use crate::record::StampSource;
-use crate::scenario::Timeouts;
+use crate::scenario::{Stamps, Timeouts, Transport};
+use kernel::KernelTime;
 
 pub use connect::{ConnectError, Connector};
 
@@ -46,6 +48,8 @@ pub struct Settings {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Time-outs of an exchange.
     pub timeouts: Timeouts,
+    /// How connections are made and measured.
+    pub transport: Transport,
 }
 
 /// Sends requests to one target over connections of its own.
@@ -59,7 +63,7 @@ pub struct Client {
     headers: HeaderMap,
     /// Values that must not show in any text.
     secrets: Vec<String>,
-    stamp: StampSource,
+    kernel: Option<Rc<KernelTime>>,
     pool: Rc<pool::Pool>,
 }
 
@@ -89,7 +93,8 @@ impl Client {
         for (name, value) in settings.headers {
             headers.insert(name, value);
         }
-        let stamp = if clock.is_virtual() { StampSource::Virtual } else { StampSource::Read };
+        let timed = settings.transport.stamps == Stamps::Kernel && connector.is_network();
+        let kernel = timed.then(|| KernelTime::new(&clock)).flatten().map(Rc::new);
         Ok(Client {
             clock,
             connector,
@@ -99,14 +104,19 @@ impl Client {
             models_uri: parse(&settings.models_path)?,
             headers,
             secrets,
-            stamp,
+            kernel,
             pool: Rc::default(),
         })
     }
 
-    /// Where the times of its timelines come from.
+    /// Where the times of its timelines come from, as far as can be told before there is a connection: where
+    /// the kernel keeps none, a timeline says so itself.
     pub fn stamp_source(&self) -> StampSource {
-        self.stamp
+        match &self.kernel {
+            _ if self.clock.is_virtual() => StampSource::Virtual,
+            Some(_) => StampSource::Kernel,
+            None => StampSource::Read,
+        }
     }
 
     /// Takes every header value of the scenario out of `text`: servers echo what they refuse. Texts are cut to

@@ -12,6 +12,7 @@ use super::fields::{Fields, Problems, abridged};
 use super::origin::Origins;
 use super::secret::is_secret_name;
 use super::source::{self, Document};
+use super::transport;
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
@@ -149,7 +150,16 @@ fn target(fields: &Fields<'_>) -> Option<Target> {
         let (idle, total) = (fields.value("idle", Field::duration), fields.value("total", Field::duration));
         Some(Timeouts { connect: connect?, first_token: first_token?, idle: idle?, total })
     });
-    Some(Target { endpoint: endpoint?, api: api?, model, api_key_env, headers, timeouts: timeouts? })
+    let transport = transport::read(fields);
+    Some(Target {
+        endpoint: endpoint?,
+        api: api?,
+        model,
+        api_key_env,
+        headers,
+        timeouts: timeouts?,
+        transport: transport?,
+    })
 }
 
 /// Headers that say how a request is framed or which one it is.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Endpoint, Load, Loaded, Origins, PromptSource, Requests, Scenario, Workload};
+use super::{Endpoint, Load, Loaded, Origins, PromptSource, Requests, Scenario, Transport, Workload};
 use crate::distribution::Distribution;
 use crate::units::{write_duration, write_rate};
 
@@ -73,6 +73,11 @@ fn write_target(out: &mut Lines, scenario: &Scenario) {
     out.put("timeouts.first_token", quoted(&write_duration(target.timeouts.first_token)));
     out.put("timeouts.idle", quoted(&write_duration(target.timeouts.idle)));
     out.maybe("timeouts.total", target.timeouts.total.map(|total| quoted(&write_duration(total))));
+    write_transport(out, &target.transport);
+}
+
+fn write_transport(out: &mut Lines<'_>, transport: &Transport) {
+    out.put("stamps", quoted(transport.stamps.name()));
 }
 
 fn write_workload(out: &mut Lines, workload: &Workload) {

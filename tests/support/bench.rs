@@ -9,7 +9,7 @@ use tonnage::clock::Clock;
 use tonnage::prompt::Outgoing;
 use tonnage::protocol::Api;
 use tonnage::record::{Outcome, Planned, RequestRecord, Stamp, Timeline, Usage};
-use tonnage::scenario::{TargetUrl, Timeouts};
+use tonnage::scenario::{TargetUrl, Timeouts, Transport};
 use tonnage::units::Nanos;
 
 use super::script::Script;
@@ -99,6 +99,7 @@ pub(crate) fn settings() -> Settings {
             idle: Duration::from_secs(60),
             total: None,
         },
+        transport: Transport::default(),
     }
 }
 

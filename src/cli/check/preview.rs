@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::lengths::Lengths;
 use crate::arrival::Process;
 use crate::dataset::{Dataset, RowOrder, WhenExhausted};
-use crate::plan::{Plan, Start};
+use crate::plan::{End, Plan, Start};
 use crate::record::EndedBy;
 use crate::scenario::{Load, Phase, PromptSource, Requests, Scenario};
 use crate::seed::Seed;
@@ -241,7 +241,7 @@ impl Look<'_> {
         self.plan.begin_phase(index);
         while walk.planned < self.most {
             let Some(session) = self.plan.next() else {
-                walk.ended_by = self.plan.ended_by();
+                walk.ended_by = Some(reason(self.plan.end()));
                 break;
             };
             if let Start::At(due) = session.start {
@@ -255,7 +255,7 @@ impl Look<'_> {
         }
         // One more step tells a plan that ends here from one that goes on.
         if walk.ended_by.is_none() && self.plan.clone().next().is_none() {
-            walk.ended_by = self.plan.ended_by();
+            walk.ended_by = Some(reason(self.plan.end()));
         }
         walk
     }
@@ -360,6 +360,14 @@ impl Look<'_> {
             sum += requests * mean;
         }
         Some(sum.round() as u64)
+    }
+}
+
+/// A set that runs out against its scenario's wish ends the phase all the same.
+fn reason(end: End) -> EndedBy {
+    match end {
+        End::By(by) => by,
+        End::NoRow { .. } => EndedBy::Data,
     }
 }
 

@@ -150,6 +150,13 @@ headers = { x-tenant = "load" }"#,
                 r#"{ connect = "5s", first_token = "120s" }"#,
                 "How long a request may take before it is given up.",
             ),
+            key(
+                "stamps",
+                Kind::Choice(&["kernel", "user"]),
+                Fallback::Value(r#""kernel""#),
+                r#""user""#,
+                "What times the arrival of bytes: the kernel, where it can (HTTP/1.1 over TCP or TLS), or the read.",
+            ),
         ],
     },
     Table {
