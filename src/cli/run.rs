@@ -13,7 +13,6 @@ use super::live::Live;
 use super::prepare::{Prepared, Purpose, prepare};
 use super::signals::{self, Signal};
 use super::{environment, sim, target};
-use crate::client::Connector;
 use crate::clock::Clock;
 use crate::results::manifest::{ClockKind, State};
 use crate::run::ahead::Source;
@@ -67,12 +66,10 @@ struct Measuring<'a> {
 impl Measuring<'_> {
     async fn measure(&self, clock: Clock) -> Result<Exit, Failure> {
         let scenario = &self.prepared.scenario;
-        let connector = Connector::resolve(&self.url).await.map_err(|error| {
-            let help = "check the address of the target, or name another with --target URL";
-            Failure::new(Exit::Unreachable, format!("{}\n  help: {help}", error.message))
-        })?;
+        let connector = target::connector(&self.url, &scenario.target).await?;
         let client = Rc::new(target::client(&clock, connector, &self.url, self.prepared)?);
-        let model = target::find_model(&client, &self.url, scenario.target.model.as_deref()).await?;
+        let quiet = self.args.quiet;
+        let model = target::find_model(&client, &clock, &self.url, &scenario.target, quiet).await?;
         let source = Source::threaded(self.prepared.composer(&model));
         let mut source =
             source.map_err(|error| Failure::unexpected(format!("cannot start a thread: {error}")))?;

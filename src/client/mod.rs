@@ -12,6 +12,7 @@ mod link;
 mod pool;
 pub mod preflight;
 mod response;
+mod retry;
 mod settle;
 mod stamp;
 mod tls;
@@ -26,7 +27,7 @@ use hyper::{Method, Request, Uri};
 use crate::clock::Clock;
 use crate::protocol::Api;
 use crate::record::StampSource;
-use crate::scenario::{Stamps, Timeouts, Transport};
+use crate::scenario::{Connections, Retries, Stamps, Timeouts, Transport};
 use kernel::KernelTime;
 
 pub use connect::{ConnectError, Connector};
@@ -42,6 +43,8 @@ pub struct Settings {
     pub path: String,
     /// Path of its model list.
     pub models_path: String,
+    /// Path under which it says whether it is well.
+    pub health_path: String,
     /// The API spoken.
     pub api: Api,
     /// The scenario's headers, the key among them, each marked as sensitive.
@@ -60,6 +63,11 @@ pub struct Client {
     api: Api,
     uri: Uri,
     models_uri: Uri,
+    health_uri: Uri,
+    /// What users would call the place that requests go to.
+    url: String,
+    connections: Connections,
+    retries: Option<Retries>,
     headers: HeaderMap,
     /// Values that must not show in any text.
     secrets: Vec<String>,
@@ -80,6 +88,7 @@ impl Client {
         let parse = |path: &str| {
             path.parse::<Uri>().map_err(|error| SettingsError(format!("path `{path}`: {error}")))
         };
+        let url = format!("{}://{}{}", connector.scheme(), settings.authority, settings.path);
         let mut headers = HeaderMap::new();
         let host = HeaderValue::from_str(&settings.authority)
             .map_err(|_| SettingsError(format!("host `{}` cannot stand in a request", settings.authority)))?;
@@ -102,6 +111,10 @@ impl Client {
             api: settings.api,
             uri: parse(&settings.path)?,
             models_uri: parse(&settings.models_path)?,
+            health_uri: parse(&settings.health_path)?,
+            url,
+            connections: settings.transport.connections,
+            retries: settings.transport.retries,
             headers,
             secrets,
             kernel,

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::task::Poll;
 
 use bytes::Bytes;
+use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
 use hyper::http::response::Parts;
@@ -141,6 +142,10 @@ impl<'a> Reading<'a> {
         let mut text = error_message(&bytes);
         if text.is_empty() {
             text = self.head.status.to_string();
+        }
+        if self.head.status == StatusCode::NOT_FOUND {
+            // The likeliest reason is a wrong base path, which the scenario's URL alone does not show.
+            text = format!("POST {}: {text}", self.client.url);
         }
         let is_whole = broken.is_none();
         if let Some((_, message)) = broken {

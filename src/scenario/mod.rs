@@ -34,7 +34,7 @@ pub use resolved::{explained, resolved};
 pub use schema::schema;
 pub use secret::Secret;
 pub use source::Overrides;
-pub use transport::{Stamps, Transport};
+pub use transport::{Connections, Retries, Stamps, TlsOptions, Transport};
 pub use url::{Scheme, TargetUrl, UrlError};
 
 use crate::arrival::Process;

@@ -215,6 +215,7 @@ impl Stage {
             authority: "server".to_owned(),
             path: scenario.target.api.path().to_owned(),
             models_path: "/v1/models".to_owned(),
+            health_path: "/health".to_owned(),
             api: scenario.target.api,
             headers: Vec::new(),
             timeouts: scenario.target.timeouts,
