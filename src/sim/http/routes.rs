@@ -235,8 +235,8 @@ impl State {
     fn remember(&self, text: &str) {
         let mut lexicon = self.lexicon.borrow_mut();
         let mut ids = Vec::new();
-        let own = lexicon.is_empty().then(Vocabulary::words).into_iter().flatten();
-        for word in own.chain(text.split_whitespace()) {
+        let own: Vec<&str> = if lexicon.is_empty() { Vocabulary::words().collect() } else { Vec::new() };
+        for word in own.into_iter().chain(text.split_whitespace()) {
             if lexicon.len() >= LEXICON_WORDS {
                 return;
             }
