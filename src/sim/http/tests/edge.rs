@@ -170,6 +170,9 @@ fn text_becomes_ids_and_ids_that_were_shown_become_text() {
         let body = json!({ "tokens": tokens["tokens"] });
         let text = json_of(&mut sender, ask_at("/detokenize", &body)).await;
         assert_eq!(text, json!({ "prompt": "Hello there, world" }));
+        let word = crate::sim::tokenize::word_id("lantern");
+        let text = json_of(&mut sender, ask_at("/detokenize", &json!({ "tokens": [word] }))).await;
+        assert_eq!(text["prompt"], "lantern", "words of answers are known from the start");
         let body = json!({ "messages": [{ "role": "user", "content": "one two" }, { "role": "user", "content": "3" }] });
         assert_eq!(json_of(&mut sender, ask_at("/tokenize", &body)).await["count"], 2 + 4 + 1 + 4);
         insta::assert_snapshot!(exchange(&mut sender, ask_at("/detokenize", &json!({ "tokens": [7] }))).await, @r#"400 {"error":{"code":400,"message":"Token 7 is not known: ids are hashes of words, and only words that were tokenized here can be told from them.","param":"tokens","type":"BadRequestError"}}"#);
