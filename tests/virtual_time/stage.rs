@@ -167,6 +167,7 @@ impl Stage {
                 stream: workload.request.stream,
                 temperature: Some(workload.request.temperature),
                 extra: workload.request.extra.clone(),
+                ..BodyOptions::default()
             },
         });
         Composer::new(plan, scenario.target.api, forms.collect(), Salt(self.salt), "run".to_owned())
