@@ -368,7 +368,7 @@ mod tests {
         writer.gaps(&fold.gaps()).unwrap();
         let text = read(&writer, "summary.csv");
         assert!(text.contains("\n,,steady,chat,ttft,p99,,,,0,368,ms\n"));
-        assert!(text.contains("\n,,all,all,success,value,0,,,10,,share\n"));
+        assert!(text.contains("\n,,all,all,success,value,0,0,0.277533,10,,share\n"));
         let lower = text.to_lowercase();
         assert!(!lower.contains(",nan") && !lower.contains(",inf") && !lower.contains(",-"));
     }
