@@ -26,6 +26,11 @@ Examples:
   tonnage sim --listen 127.0.0.1:8000 --profile 72b-4x64gb
   curl http://127.0.0.1:8000/v1/models";
 
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  tonnage report results/quickstart-20260101T120000Z
+  tonnage report results/* --json > summaries.jsonl";
+
 /// Declarative, scenario-driven load generator for language-model servers.
 #[derive(Debug, Parser)]
 #[command(version, about, arg_required_else_help = true, disable_help_subcommand = true)]
@@ -42,6 +47,8 @@ pub(super) enum Command {
     Rehearse(RehearseArgs),
     /// Serve the simulated server for other tools
     Sim(SimArgs),
+    /// Tell a run again from its folder, and write a page with charts into it
+    Report(ReportArgs),
 }
 
 /// What `run` and `rehearse` share.
@@ -52,7 +59,7 @@ pub(super) struct ScenarioArgs {
     /// Set a key of the scenario: key.path=value, members of arrays by their name
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(super) overrides: Vec<String>,
-    /// Write results into this folder, which must not exist [default: results/<name>-<UTC time>]
+    /// Write results into this folder, which must not exist [default: results/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
     /// Show no progress
@@ -98,4 +105,18 @@ pub(super) struct SimArgs {
     /// Accept only requests with this variable's value as bearer key
     #[arg(long, value_name = "VARIABLE")]
     pub(super) api_key_env: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub(super) struct ReportArgs {
+    /// Folders of runs, killed ones too
+    #[arg(required = true, value_name = "DIR")]
+    pub(super) folders: Vec<PathBuf>,
+    /// Print the summary as one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Print every figure as CSV, as in summary.csv
+    #[arg(long, conflicts_with = "json")]
+    pub(super) csv: bool,
 }

@@ -8,6 +8,7 @@ mod exit;
 mod live;
 mod prepare;
 mod rehearse;
+mod report;
 mod run;
 mod signals;
 mod sim;
@@ -27,6 +28,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Rehearse(args) => rehearse::run(args),
         Command::Sim(args) => sim::run(args),
+        Command::Report(args) => report::run(args),
     };
     let exit = ended.unwrap_or_else(|failure| {
         let _ = writeln!(std::io::stderr(), "{}", failure.message.trim_end());

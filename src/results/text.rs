@@ -28,6 +28,14 @@ pub fn write_row<R>(columns: &[Column<R>], row: &R, line: &mut String) {
     write_cells(columns, line, |column, cell| (column.write)(row, cell));
 }
 
+/// A whole table.
+pub fn file<R>(columns: &[Column<R>], rows: &[R]) -> String {
+    let mut file = String::new();
+    write_header(columns, &mut file);
+    rows.iter().for_each(|row| write_row(columns, row, &mut file));
+    file
+}
+
 fn write_cells<R>(columns: &[Column<R>], line: &mut String, write: impl Fn(&Column<R>, &mut String)) {
     for (place, column) in columns.iter().enumerate() {
         if place > 0 {

@@ -35,6 +35,17 @@ pub struct PhaseSetup {
     pub open_loop: bool,
 }
 
+/// A phase as a fold knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct PhaseFacts<'a> {
+    /// What it was told.
+    pub setup: &'a PhaseSetup,
+    /// Whether its window ends with the last output of a measured row.
+    pub counted: bool,
+    /// Whether the run was stopped before the phase had drained.
+    pub stopped: bool,
+}
+
 /// What the fold must know of a workload.
 #[derive(Clone, Debug)]
 pub struct WorkloadSetup {
@@ -181,6 +192,18 @@ impl Fold {
     pub fn window(&self, phase: u32) -> Option<(Micros, Micros)> {
         let bounds = self.phases.get(phase as usize)?.span.bounds()?;
         Some((bounds.start, bounds.end))
+    }
+
+    /// What it was told of a phase, and whether the end of its window follows its rows and it was stopped.
+    pub fn facts(&self, phase: u32) -> Option<PhaseFacts<'_>> {
+        let phase = self.phases.get(phase as usize)?;
+        let counted = phase.span.window.is_some_and(|window| window.end.is_none());
+        Some(PhaseFacts { setup: &phase.setup, counted, stopped: phase.span.stopped })
+    }
+
+    /// What it was told of the workloads.
+    pub fn workloads(&self) -> &[WorkloadSetup] {
+        &self.workloads
     }
 
     /// Planned, sent, `ok` and all outcomes of a phase's rows, measured or not.
