@@ -31,7 +31,7 @@ output.max_tokens = 64
 name = "timed"
 warm_up = "5s"
 duration = "40s"
-drain = "300ms"
+drain = "50ms"
 load.poisson = { rate = "20/s", max_in_flight = 12 }
 
 [[phase]]
@@ -101,7 +101,7 @@ fn the_report_tells_what_the_run_told_and_leaves_a_page() {
     assert!(told.starts_with("two · sim 8b-h100") && told.contains("timed: 35.0 s measured"), "{told}");
     assert_eq!(told.trim_end().lines().last(), run.join("report.html").to_str());
     let page = fs::read_to_string(run.join("report.html")).unwrap();
-    assert_eq!(page.matches("<svg").count(), 7);
+    assert_eq!(page.matches("<svg").count(), 8);
     assert!(page.len() < 1_000_000, "{}", page.len());
     assert!(!page.contains("NaN") && !page.contains("<script"));
 }

@@ -251,6 +251,25 @@ fn log_steps(low: f64, high: f64) -> Vec<f64> {
         .collect()
 }
 
+/// A tick as short as it is exact: `0.5`, `20`, `40,000`.
+pub(super) fn tick(value: f64) -> String {
+    if value >= 1_000.0 {
+        return super::figure::grouped(value.round() as u64);
+    }
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A tick of ms: `20 ms`, `5 s`.
+pub(super) fn time_tick(ms: f64) -> String {
+    if ms < 1_000.0 { format!("{} ms", tick(ms)) } else { format!("{} s", tick(ms / 1e3)) }
+}
+
+/// A tick of a share: `90 %`.
+pub(super) fn share_tick(share: f64) -> String {
+    format!("{} %", tick(share * 100.0))
+}
+
 /// Text in HTML.
 pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
@@ -269,11 +288,10 @@ pub(super) fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::figure::short;
     use super::*;
 
     fn chart(scale: Scale, points: Vec<(f64, Option<f64>)>) -> String {
-        let axis = |label, scale| Axis { label, scale, write: short };
+        let axis = |label, scale| Axis { label, scale, write: tick };
         let series = Series { name: "a<b".to_owned(), shape: Shape::Line, colour: 0, points };
         let bands = vec![(0.0, 2.0, "warm".to_owned())];
         Chart { x: axis("s", Scale::Linear), y: axis("ms", scale), series: vec![series], bands }.svg()
@@ -297,6 +315,13 @@ mod tests {
         assert_eq!(range(Scale::Log, 30.0, 450.0), (20.0, 500.0, vec![20.0, 50.0, 100.0, 200.0, 500.0]));
         assert_eq!(range(Scale::Log, 100.0, 100.0), (100.0, 1_000.0, vec![100.0, 200.0, 500.0, 1_000.0]));
         assert_eq!(range(Scale::Linear, 0.0, 0.0).1, 1.0);
+    }
+
+    #[test]
+    fn ticks_are_short() {
+        assert_eq!([0.0, 0.5, 20.0, 40_000.0].map(tick), ["0", "0.5", "20", "40,000"]);
+        assert_eq!([0.02, 500.0, 5_000.0].map(time_tick), ["0.02 ms", "500 ms", "5 s"]);
+        assert_eq!(share_tick(0.9), "90 %");
     }
 
     #[test]

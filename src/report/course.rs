@@ -1,7 +1,6 @@
 //! What charts are drawn from: requests by due time, thinned to what can be seen.
 
-use super::chart::{Axis, Chart, Scale, Series, Shape};
-use super::figure::{percent, short, time};
+use super::chart::{Axis, Chart, Scale, Series, Shape, share_tick, tick, time_tick};
 use crate::record::{Outcome, RequestRecord};
 use crate::stats::TimelineRow;
 use crate::units::Micros;
@@ -72,22 +71,24 @@ impl Course<'_> {
             second("completed", 2, |row| Some(row.completed as f64)),
             second("failed or dropped", 3, |row| Some((row.failed + row.dropped) as f64)),
         ];
-        let tokens = vec![
-            second("output", 0, |row| row.output_tokens),
-            second("prompt", 4, |row| row.prompt_tokens.map(|tokens| tokens as f64)),
-        ];
+        let output = vec![second("output", 0, |row| row.output_tokens)];
+        let prompt = vec![second("prompt", 4, |row| row.prompt_tokens.map(|tokens| tokens as f64))];
         let in_flight = vec![second("in flight", 0, |row| Some(row.in_flight as f64))];
         vec![
-            ("Requests", self.over_time("requests/s", Scale::Linear, short, rates)),
-            ("In flight", self.over_time("requests", Scale::Linear, short, in_flight)),
-            ("Time to first token", self.over_time("TTFT", Scale::Log, time, self.dots_of(|dot| dot.ttft))),
-            ("End to end", self.over_time("E2E", Scale::Log, time, self.dots_of(|dot| dot.e2e))),
+            ("Requests", self.over_time("requests/s", Scale::Linear, tick, rates)),
+            ("In flight", self.over_time("requests", Scale::Linear, tick, in_flight)),
+            (
+                "Time to first token",
+                self.over_time("TTFT", Scale::Log, time_tick, self.dots_of(|dot| dot.ttft)),
+            ),
+            ("End to end", self.over_time("E2E", Scale::Log, time_tick, self.dots_of(|dot| dot.e2e))),
             (
                 "Time to first token, distribution",
                 self.distribution("TTFT", |dot| dot.ttft, |dot| dot.ttft_due),
             ),
             ("End to end, distribution", self.distribution("E2E", |dot| dot.e2e, |dot| dot.e2e_due)),
-            ("Tokens", self.over_time("tokens/s", Scale::Linear, short, tokens)),
+            ("Output tokens", self.over_time("tokens/s", Scale::Linear, tick, output)),
+            ("Prompt tokens, at the first token", self.over_time("tokens/s", Scale::Linear, tick, prompt)),
         ]
     }
 
@@ -103,7 +104,7 @@ impl Course<'_> {
             .iter()
             .filter_map(|(name, window)| window.map(|(from, to)| (from, to, (*name).to_owned())));
         Chart {
-            x: Axis { label: "s from run start", scale: Scale::Linear, write: short },
+            x: Axis { label: "s from run start", scale: Scale::Linear, write: tick },
             y: Axis { label, scale, write },
             series,
             bands: bands.collect(),
@@ -153,10 +154,19 @@ impl Course<'_> {
         let counting = (0..).zip(&self.phases).filter(|(_, (_, window))| window.is_some());
         let mut series = Vec::new();
         for (place, (phase, (name, _))) in counting.enumerate() {
-            for (what, latency, shade) in [("from send", sent, 0), ("from due time", due, 1)] {
+            let sorted = |latency: fn(&Dot) -> Option<Micros>| {
                 let of_phase = self.dots.iter().filter(|dot| dot.measured && dot.phase == phase);
                 let mut values: Vec<Micros> = of_phase.filter_map(latency).collect();
                 values.sort_unstable();
+                values
+            };
+            let (sent, due) = (sorted(sent), sorted(due));
+            let lines = if sent == due {
+                vec![("from send and due time", sent)]
+            } else {
+                vec![("from due time", due), ("from send", sent)]
+            };
+            for (shade, (what, values)) in lines.into_iter().enumerate() {
                 series.push(Series {
                     name: format!("{name}, {what}"),
                     shape: Shape::Line,
@@ -166,8 +176,8 @@ impl Course<'_> {
             }
         }
         Chart {
-            x: Axis { label, scale: Scale::Log, write: time },
-            y: Axis { label: "share within", scale: Scale::Share, write: percent },
+            x: Axis { label, scale: Scale::Log, write: time_tick },
+            y: Axis { label: "share within", scale: Scale::Share, write: share_tick },
             series,
             bands: Vec::new(),
         }

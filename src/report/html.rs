@@ -99,7 +99,7 @@ fn write_findings(html: &mut String, manifest: &Manifest) {
 
 fn write_course(html: &mut String, course: &Course<'_>) {
     let _ =
-        writeln!(html, "<h2>Course{}</h2>\n<div class=\"charts\">", of_point(course.point, course.repeat));
+        writeln!(html, "<h2>Over time{}</h2>\n<div class=\"charts\">", of_point(course.point, course.repeat));
     for (title, chart) in course.charts() {
         let _ = writeln!(html, "<figure><h3>{title}</h3>\n{}</figure>", chart.svg());
     }
@@ -128,7 +128,11 @@ fn sections(rows: &[SummaryRow]) -> Vec<&[SummaryRow]> {
         let workloads = others.filter(|other| other.phase == first.phase && other.workload != ALL).count();
         (first.phase == ALL && phases == 1) || (first.workload != ALL && workloads == 1)
     };
-    groups.iter().copied().filter(|group| !is_copy(group)).collect()
+    let mut sections: Vec<&[SummaryRow]> = groups.iter().copied().filter(|group| !is_copy(group)).collect();
+    // All workloads of a phase before each.
+    let phases = |rows: &[SummaryRow]| groups.iter().position(|group| group[0].phase == rows[0].phase);
+    sections.sort_by_key(|rows| (rows[0].point, rows[0].repeat, phases(rows), rows[0].workload != ALL));
+    sections
 }
 
 fn write_section(html: &mut String, rows: &[SummaryRow]) {

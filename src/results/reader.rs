@@ -383,7 +383,7 @@ impl Table {
         let whole = whole_lines(&mut file, length).map_err(failed)?;
         let mut reader =
             csv::ReaderBuilder::new().buffer_capacity(BUFFER_BYTES).from_reader(file.take(whole));
-        let header = reader.byte_headers().map(Clone::clone).map_err(|error| ReadError::Line {
+        let header = reader.byte_headers().cloned().map_err(|error| ReadError::Line {
             path: path.clone(),
             line: 1,
             problem: error.to_string(),
