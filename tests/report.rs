@@ -158,3 +158,55 @@ fn what_is_no_folder_of_a_run_is_refused_with_the_file_and_place() {
     fs::write(run.join("manifest.json"), "{\"format\": 99}").unwrap();
     assert!(refused(&run).contains("has form 99"));
 }
+
+#[test]
+fn a_run_compares_with_itself_and_not_with_another_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = rehearse(folder.path());
+    let told = tonnage().arg("compare").args([&run, &run]).assert().code(0);
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    assert!(
+        told.contains("within-run interval only") && told.contains("0 worse by more than 5.0 %"),
+        "{told}"
+    );
+    let told = tonnage().arg("compare").args([&run, &run]).arg("--csv").assert().code(0);
+    let rows: Vec<_> = csv::Reader::from_reader(&told.get_output().stdout[..]).into_records().collect();
+    assert!(rows.len() > 20 && rows.iter().all(Result::is_ok));
+
+    let other = folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    let other = rehearse(&other);
+    let scenario = fs::read_to_string(other.join("scenario.toml")).unwrap();
+    fs::write(other.join("scenario.toml"), scenario.replace("words = 600", "words = 700")).unwrap();
+    let told = tonnage().arg("compare").args([&run, &other]).assert().code(2);
+    let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+    assert!(told.contains("workload.long.prompt.synthetic") && told.contains("--anyway"), "{told}");
+    let _ = tonnage().arg("compare").args([&run, &other]).arg("--anyway").assert().code(0);
+}
+
+#[test]
+fn a_regression_over_the_bound_ends_with_code_5() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = rehearse(folder.path());
+    let slow = folder.path().join("slow");
+    fs::create_dir(&slow).unwrap();
+    let slow = rehearse(&slow);
+    // Each first token half a second later.
+    let requests = fs::read_to_string(slow.join("requests.csv")).unwrap();
+    let mut reader = csv::Reader::from_reader(requests.as_bytes());
+    let header = reader.headers().unwrap().clone();
+    let place = header.iter().position(|name| name == "first_token_s").unwrap();
+    let mut writer = csv::Writer::from_path(slow.join("requests.csv")).unwrap();
+    writer.write_record(&header).unwrap();
+    for row in reader.records().map(Result::unwrap) {
+        let cells = row.iter().enumerate().map(|(at, cell)| match cell.parse::<f64>() {
+            Ok(s) if at == place => format!("{:.6}", s + 0.5),
+            _ => cell.to_owned(),
+        });
+        writer.write_record(cells.collect::<Vec<_>>()).unwrap();
+    }
+    writer.flush().unwrap();
+    let told = tonnage().arg("compare").args([&run, &slow]).assert().code(5);
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    assert!(told.contains("ttft p50") && told.contains(" worse"), "{told}");
+}

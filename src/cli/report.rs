@@ -40,7 +40,7 @@ fn report(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
     let told = if args.csv {
         text::file(tables::SUMMARY, &summary)
     } else if args.json {
-        json::object(&folder.manifest, &summary)
+        json::object(&folder.manifest, &summary, path)
     } else {
         terminal::text(&folder.manifest, &summary)
     };

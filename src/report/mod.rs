@@ -1,8 +1,9 @@
 //! Results as people and programs read them.
 
 mod chart;
+pub mod compare;
 pub mod course;
-mod figure;
+pub(crate) mod figure;
 pub mod html;
 pub mod json;
 pub mod live;

@@ -199,9 +199,11 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), ResultsError> {
     let mut draft = std::ffi::OsString::from(".");
     draft.push(path.file_name().unwrap_or_default());
     let draft = path.with_file_name(draft);
-    fs::write(&draft, content)
-        .and_then(|()| fs::rename(&draft, path))
-        .map_err(|source| ResultsError::Write { path: path.to_owned(), source })
+    fs::write(&draft, content).and_then(|()| fs::rename(&draft, path)).map_err(|source| {
+        // What there is of it has no reader.
+        let _ = fs::remove_file(&draft);
+        ResultsError::Write { path: path.to_owned(), source }
+    })
 }
 
 fn create_folder(place: &Place) -> Result<PathBuf, ResultsError> {

@@ -5,6 +5,7 @@
 //! [`metrics::METRICS`].
 
 pub mod censored;
+pub mod change;
 pub mod effective;
 pub mod finding;
 pub mod fold;
