@@ -101,6 +101,11 @@ impl Outcome {
         }
     }
 
+    /// The outcome of this name in files.
+    pub fn named(name: &str) -> Option<Outcome> {
+        Outcome::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+
     /// Whether an exchange began.
     pub fn was_sent(self) -> bool {
         !matches!(self, Outcome::Dropped | Outcome::NotSent | Outcome::Skipped)

@@ -9,9 +9,11 @@ use super::exit::{Exit, Failure};
 use super::prepare::Prepared;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{json, terminal};
-use crate::results::manifest::{ClockKind, FORMAT, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry};
+use crate::results::manifest::{
+    ClockKind, FORMAT, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
+};
 use crate::results::{Manifest, Place, ResultsError, Writer};
-use crate::scenario::Endpoint;
+use crate::scenario::{Endpoint, Load};
 use crate::stats::Verdict;
 
 /// What a run knows of itself before its first request.
@@ -73,10 +75,14 @@ impl Facts<'_> {
         let mut manifest = self.manifest();
         manifest.state = if tables.is_ok() { end.state } else { State::Stopped };
         manifest.origin_monotonic_ns = end.origin_monotonic_ns;
+        manifest.workloads = fold.workloads().iter().map(WorkloadEntry::from).collect();
         manifest.verdict = Some(VerdictEntry::new(&findings, self.simulated));
         for (index, (entry, course)) in manifest.phases.iter_mut().zip(&courses).enumerate() {
             if let Some(course) = course {
                 fill(entry, course);
+                let facts = fold.facts(index as u32);
+                entry.counted = facts.is_some_and(|facts| facts.counted);
+                entry.stopped = facts.is_some_and(|facts| facts.stopped);
                 entry.requests =
                     fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
             }
@@ -116,6 +122,9 @@ impl Facts<'_> {
             repeat: None,
             name: phase.name.clone(),
             measured: phase.measure,
+            open_loop: matches!(phase.load, Load::Open { .. }),
+            counted: false,
+            stopped: false,
             start_s: None,
             window_start_s: None,
             window_end_s: None,
@@ -149,6 +158,11 @@ impl Facts<'_> {
                 total_s: timeouts.total.map(|total| total.as_secs_f64()),
             },
             phases: phases.collect(),
+            workloads: scenario
+                .workloads
+                .iter()
+                .map(|workload| WorkloadEntry::new(&workload.name, &workload.slo))
+                .collect(),
             skipped_rows: self.skipped_rows(),
             about: scenario.about.clone(),
             verdict: None,

@@ -4,6 +4,7 @@ mod args;
 mod book;
 mod check;
 mod collecting;
+mod compare;
 mod completions;
 mod environment;
 mod exit;
@@ -12,6 +13,7 @@ mod live;
 mod man;
 mod prepare;
 mod rehearse;
+mod report;
 mod run;
 mod schema;
 mod signals;
@@ -37,6 +39,8 @@ pub fn main() -> ExitCode {
         Command::Schema(args) => schema::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
+        Command::Report(args) => report::run(args),
+        Command::Compare(args) => compare::run(args),
     };
     let exit = ended.unwrap_or_else(|failure| {
         let _ = writeln!(std::io::stderr(), "{}", failure.message.trim_end());

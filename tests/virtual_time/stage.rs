@@ -359,6 +359,7 @@ fn manifest() -> Manifest {
         origin_monotonic_ns: None,
         timeouts: Timeouts::default(),
         phases: Vec::new(),
+        workloads: Vec::new(),
         skipped_rows: Vec::new(),
         about: BTreeMap::new(),
         verdict: None,
