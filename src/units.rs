@@ -55,18 +55,6 @@ impl Micros {
     pub fn as_s(self) -> f64 {
         self.0 as f64 / 1e6
     }
-
-    /// Writes seconds with six decimals: `12.000345`.
-    pub fn display_s(self) -> impl fmt::Display {
-        let Micros(us) = self;
-        fmt::from_fn(move |f| write!(f, "{}.{:06}", us / 1_000_000, us % 1_000_000))
-    }
-
-    /// Writes milliseconds with three decimals: `12000.345`.
-    pub fn display_ms(self) -> impl fmt::Display {
-        let Micros(us) = self;
-        fmt::from_fn(move |f| write!(f, "{}.{:03}", us / 1_000, us % 1_000))
-    }
 }
 
 impl Sub for Micros {
@@ -278,13 +266,6 @@ mod tests {
         for (nanos, micros) in [(0, 0), (499, 0), (500, 0), (501, 1), (1_500, 2), (2_500, 2), (2_501, 3)] {
             assert_eq!(Nanos(nanos).micros_from(Nanos::ZERO), Micros(micros), "{nanos} ns");
         }
-    }
-
-    #[test]
-    fn microseconds_are_written_as_seconds_and_milliseconds() {
-        assert_eq!(Micros(12_000_345).display_s().to_string(), "12.000345");
-        assert_eq!(Micros(45).display_s().to_string(), "0.000045");
-        assert_eq!(Micros(12_345).display_ms().to_string(), "12.345");
     }
 
     #[test]

@@ -5,6 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::check::CheckArgs;
+use super::completions::CompletionsArgs;
+use super::init::InitArgs;
+use super::man::ManArgs;
+use super::schema::SchemaArgs;
+
 const RUN_EXAMPLES: &str = "\
 Examples:
   tonnage run scenarios/quickstart.toml
@@ -42,6 +48,16 @@ pub(super) enum Command {
     Rehearse(RehearseArgs),
     /// Serve the simulated server for other tools
     Sim(SimArgs),
+    /// Say what is wrong with scenarios and what they would do, without any traffic
+    Check(CheckArgs),
+    /// Write a scenario to start from
+    Init(InitArgs),
+    /// Print the JSON Schema of scenarios, or the reference of their keys
+    Schema(SchemaArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual
+    Man(ManArgs),
 }
 
 /// What `run` and `rehearse` share.
@@ -52,10 +68,10 @@ pub(super) struct ScenarioArgs {
     /// Set a key of the scenario: key.path=value, members of arrays by their name
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(super) overrides: Vec<String>,
-    /// Write results into this folder, which must not exist [default: results/<name>-<UTC time>]
+    /// Write results into this folder, which must not exist [default: results/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
-    /// Show no progress
+    /// Show neither progress nor warnings
     #[arg(long)]
     pub(super) quiet: bool,
     /// Print the summary as one JSON object

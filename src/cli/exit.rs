@@ -35,6 +35,12 @@ impl Exit {
             Exit::Terminated => 143,
         }
     }
+
+    /// Ends the process here and now, as a kill would.
+    #[expect(clippy::disallowed_methods, reason = "for a user who asks for the third time")]
+    pub(super) fn at_once(self) -> ! {
+        std::process::exit(self.code().into())
+    }
 }
 
 impl From<Exit> for ExitCode {

@@ -1,6 +1,6 @@
 //! `tonnage run`: the real path.
 
-use std::io::Write as _;
+use std::pin::pin;
 use std::rc::Rc;
 
 use tokio::sync::mpsc::unbounded_channel;
@@ -9,11 +9,11 @@ use super::args::{RunArgs, ScenarioArgs};
 use super::book::{End, Facts};
 use super::collecting::{self, Gathered};
 use super::exit::{Exit, Failure};
-use super::live::Live;
+use super::live::{Live, PATIENCE, say};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::signals::{self, Signal};
 use super::{environment, sim, target};
-use crate::client::Connector;
+use crate::client::{Client, Connector};
 use crate::clock::Clock;
 use crate::results::manifest::{ClockKind, State};
 use crate::run::ahead::Source;
@@ -72,7 +72,7 @@ impl Measuring<'_> {
             Failure::new(Exit::Unreachable, format!("{}\n  help: {help}", error.message))
         })?;
         let client = Rc::new(target::client(&clock, connector, &self.url, self.prepared)?);
-        let model = target::find_model(&client, &self.url, scenario.target.model.as_deref()).await?;
+        let model = self.find_model(&clock, &client).await?;
         let source = Source::threaded(self.prepared.composer(&model));
         let mut source =
             source.map_err(|error| Failure::unexpected(format!("cannot start a thread: {error}")))?;
@@ -83,6 +83,11 @@ impl Measuring<'_> {
             stamps: client.stamp_source().name(),
             simulated: self.simulated,
         };
+        let (signal_sender, mut signal_receiver) = unbounded_channel();
+        signals::listen(move |signal| {
+            // The run may be over already.
+            let _ = signal_sender.send(signal);
+        })?;
         let writer = facts.open(self.args)?;
         if !self.args.quiet {
             self.announce(&facts.model);
@@ -91,15 +96,14 @@ impl Measuring<'_> {
         let (ask, mut asked) = unbounded_channel();
         let monotonic =
             clock.monotonic().ok_or_else(|| Failure::unexpected("the clock is not the real one"))?;
-        let live = (!self.args.quiet).then(|| Live::new(scenario));
+        let live = (!self.args.quiet).then(|| Live::new(scenario, self.prepared.planned_requests()));
         let collecting =
             collecting::start(facts.collector(writer), monotonic, live, ask.clone(), !self.simulated);
         let collecting =
             collecting.map_err(|error| Failure::unexpected(format!("cannot start a thread: {error}")))?;
         let stop = Rc::new(StopSwitch::default());
         let caught = Rc::new(std::cell::Cell::new(None::<Signal>));
-        let (signal_sender, mut signal_receiver) = unbounded_channel();
-        signals::listen(move |signal| signal_sender.send(signal).is_ok())?;
+        let quiet = self.args.quiet;
         let ear = tokio::task::spawn_local({
             let (stop, caught) = (Rc::clone(&stop), Rc::clone(&caught));
             async move {
@@ -108,6 +112,9 @@ impl Measuring<'_> {
                         Some(failed) = asked.recv() => stop.ask(failed),
                         Some(signal) = signal_receiver.recv() => {
                             let again = caught.replace(Some(signal)).is_some();
+                            if !quiet && !again {
+                                say("stopping: open requests get a moment to end; a second signal cuts them");
+                            }
                             stop.ask(if again { Stop::Now } else { Stop::Drain });
                         }
                     }
@@ -129,15 +136,26 @@ impl Measuring<'_> {
         conclude(&facts, gathered, &ending, origin_monotonic_ns, caught.get(), self.args)
     }
 
+    /// Looks whether the target is there; says so if that takes a while.
+    async fn find_model(&self, clock: &Clock, client: &Client) -> Result<String, Failure> {
+        let stated = self.prepared.scenario.target.model.as_deref();
+        let mut finding = pin!(target::find_model(client, &self.url, stated));
+        tokio::select! {
+            biased;
+            found = &mut finding => return found,
+            () = clock.sleep(PATIENCE), if !self.args.quiet => {}
+        }
+        say(&format!("waiting for {} …", self.url));
+        finding.await
+    }
+
     /// Says what is about to happen, with the limits that will hold.
     fn announce(&self, model: &str) {
         let scenario = &self.prepared.scenario;
         let timeouts = &scenario.target.timeouts;
         let total = timeouts.total.map_or("none".to_owned(), |total| format!("{total:?}"));
-        let mut err = std::io::stderr();
         let served = if self.simulated { "simulated " } else { "" };
-        let _ = writeln!(
-            err,
+        say(&format!(
             "{} → {served}{model} at {} (seed {})\ntime-outs: connect {:?}, first token {:?}, idle {:?}, total {total}",
             scenario.name,
             self.url,
@@ -145,10 +163,10 @@ impl Measuring<'_> {
             timeouts.connect,
             timeouts.first_token,
             timeouts.idle,
-        );
+        ));
         let unstated = |load: &Load| matches!(load, Load::Open { max_in_flight: None, .. });
         if scenario.phases.iter().any(|phase| unstated(&phase.load)) {
-            let _ = writeln!(err, "open loops hold at most {} requests in flight", self.max_in_flight);
+            say(&format!("open loops hold at most {} requests in flight", self.max_in_flight));
         }
     }
 }

@@ -1,9 +1,7 @@
 //! Ways to a server: TCP, TLS over TCP, or a pair of in-memory pipes. The byte stream is the one seam for I/O:
 //! all above it runs alike over each.
 
-use std::cell::Cell;
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -11,6 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
+use super::addresses::Addresses;
 use super::tls::Tls;
 use crate::record::Outcome;
 use crate::scenario::{Scheme, TargetUrl};
@@ -19,12 +18,7 @@ use crate::scenario::{Scheme, TargetUrl};
 pub struct Connector(Way);
 
 enum Way {
-    Network {
-        addresses: Vec<SocketAddr>,
-        /// Connections are spread over the addresses in turn.
-        turn: Cell<usize>,
-        tls: Option<Tls>,
-    },
+    Network { addresses: Addresses, tls: Option<Tls> },
     Memory(Box<dyn Fn() -> DuplexStream>),
 }
 
@@ -48,7 +42,7 @@ impl Connector {
             message: format!("cannot resolve `{}`: {why}", url.host),
         };
         let found = tokio::net::lookup_host((url.host.as_str(), url.port)).await;
-        let addresses: Vec<SocketAddr> = found.map_err(|error| unresolved(error.to_string()))?.collect();
+        let addresses = Addresses::new(found.map_err(|error| unresolved(error.to_string()))?);
         if addresses.is_empty() {
             return Err(unresolved("the name has no address".into()));
         }
@@ -56,7 +50,7 @@ impl Connector {
             Scheme::Http => None,
             Scheme::Https => Some(Tls::new(&url.host).map_err(|error| unresolved(error.to_string()))?),
         };
-        Ok(Connector(Way::Network { addresses, turn: Cell::new(0), tls }))
+        Ok(Connector(Way::Network { addresses, tls }))
     }
 
     /// A way to a server in this process: `open` hands one end of a new pipe to it and returns the other.
@@ -69,15 +63,11 @@ impl Connector {
     /// # Errors
     /// When the server cannot be reached, TLS fails, or this machine has no port or descriptor left.
     pub(super) async fn connect(&self) -> Result<ByteStream, ConnectError> {
-        let (addresses, turn, tls) = match &self.0 {
-            Way::Network { addresses, turn, tls } => (addresses, turn, tls),
+        let (addresses, tls) = match &self.0 {
+            Way::Network { addresses, tls } => (addresses, tls),
             Way::Memory(open) => return Ok(ByteStream::Memory(open())),
         };
-        let address = addresses[turn.get() % addresses.len()];
-        turn.set(turn.get().wrapping_add(1));
-        let stream = TcpStream::connect(address).await.map_err(|error| refused(address, &error))?;
-        // Without it, a request in two segments may wait 40 ms for the peer's delayed acknowledgement.
-        stream.set_nodelay(true).map_err(|error| refused(address, &error))?;
+        let (address, stream) = addresses.connect().await?;
         match tls {
             None => Ok(ByteStream::Tcp(stream)),
             Some(tls) => match tls.handshake(stream).await {
@@ -89,24 +79,6 @@ impl Connector {
             },
         }
     }
-}
-
-fn refused(address: SocketAddr, error: &io::Error) -> ConnectError {
-    use nix::errno::Errno;
-    let (outcome, message) = match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::EADDRNOTAVAIL) => (
-            Outcome::ClientError,
-            "local ports exhausted: reuse connections, lower the rate, or widen net.ipv4.ip_local_port_range"
-                .into(),
-        ),
-        Some(Errno::EMFILE | Errno::ENFILE) => (
-            Outcome::ClientError,
-            "file descriptors exhausted: raise `ulimit -n`, or lower max_in_flight or users".into(),
-        ),
-        Some(Errno::ECONNREFUSED) => (Outcome::ConnectError, format!("connection refused by {address}")),
-        _ => (Outcome::ConnectError, format!("cannot connect to {address}: {error}")),
-    };
-    ConnectError { outcome, message }
 }
 
 /// An open byte stream to a server.

@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
 
 use super::Client;
+use super::account::Account;
 use super::link::Link;
 use super::response::Reading;
 use super::watch::{Progress, Watch};
@@ -23,8 +24,8 @@ pub type HandOver<'a> = &'a mut dyn FnMut(Vec<Stamp>);
 /// How an exchange over one connection ended.
 enum Attempt {
     Over(Outcome),
-    /// The connection broke before a byte of a response: the text says how.
-    Unanswered(String),
+    /// The connection broke before a byte of a response: outcome and text, if no other can take its place.
+    Unanswered(Outcome, String),
 }
 
 /// An end other than a whole response.
@@ -39,29 +40,27 @@ impl Client {
     pub async fn exchange(&self, request: &Outgoing, timeline: &mut Timeline, hand_over: HandOver<'_>) {
         timeline.outcome = self.carry(request, timeline, hand_over).await;
         timeline.ended = self.clock.now();
-        if let Some(error) = &mut timeline.error {
-            self.redact(error);
-        }
     }
 
     async fn carry(&self, request: &Outgoing, timeline: &mut Timeline, hand_over: HandOver<'_>) -> Outcome {
+        let mut watch = Watch::new(&self.clock, self.timeouts, timeline.sent);
         if let Some(link) = self.pool.checkout().await {
             timeline.new_connection = Some(false);
-            match self.attempt(link, request, timeline, hand_over).await {
+            match self.attempt(link, request, &mut watch, timeline, hand_over).await {
                 Attempt::Over(outcome) => return outcome,
                 // A server may close an idle connection just as it is reused. Nothing was answered, so the
                 // request goes out once more on a fresh one; the time stays inside the latency.
-                Attempt::Unanswered(_) => timeline.reconnects += 1,
+                Attempt::Unanswered(..) => timeline.reconnects += 1,
             }
         }
         let began = self.clock.now();
-        let opened = self.open().await;
+        let opened = self.open(&mut watch).await;
         timeline.connect = Some(self.clock.now().since(began));
         timeline.new_connection = Some(true);
         let (outcome, message) = match opened {
-            Ok(link) => match self.attempt(link, request, timeline, hand_over).await {
+            Ok(link) => match self.attempt(link, request, &mut watch, timeline, hand_over).await {
                 Attempt::Over(outcome) => return outcome,
-                Attempt::Unanswered(message) => (Outcome::ConnectError, message),
+                Attempt::Unanswered(outcome, message) => (outcome, message),
             },
             Err(failure) => failure,
         };
@@ -69,19 +68,18 @@ impl Client {
         outcome
     }
 
-    /// Opens a connection within its time limit.
-    pub(super) async fn open(&self) -> Result<Link, (Outcome, String)> {
-        let limit = self.timeouts.connect;
-        let mut expiry = pin!(self.clock.sleep(limit));
+    /// Opens a connection, unless a limit passes first.
+    pub(super) async fn open(&self, watch: &mut Watch) -> Result<Link, (Outcome, String)> {
+        let progress = Progress::Connecting { began: self.clock.now() };
         let mut connecting = pin!(self.connector.connect());
         let connected = poll_fn(|context| match connecting.as_mut().poll(context) {
-            Poll::Ready(connected) => Poll::Ready(Some(connected)),
-            Poll::Pending => expiry.as_mut().poll(context).map(|()| None),
+            Poll::Ready(connected) => Poll::Ready(Ok(connected)),
+            Poll::Pending => watch.poll(context, progress).map(Err),
         });
         let stream = match connected.await {
-            Some(Ok(stream)) => stream,
-            Some(Err(error)) => return Err((error.outcome, error.message)),
-            None => return Err((Outcome::TimeoutConnect, format!("no connection within {limit:?}"))),
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return Err((error.outcome, error.message)),
+            Err(outcome) => return Err((outcome, watch.describe(outcome))),
         };
         let link = Link::open(stream, self.clock.clone()).await;
         link.map_err(|error| (Outcome::ConnectError, error.to_string()))
@@ -91,33 +89,32 @@ impl Client {
         &self,
         mut link: Link,
         request: &Outgoing,
+        watch: &mut Watch,
         timeline: &mut Timeline,
         hand_over: HandOver<'_>,
     ) -> Attempt {
-        link.meter.begin();
-        let mut watch = Watch::new(&self.clock, self.timeouts, timeline.sent);
-        let head = self.send(&mut link, request, &mut watch).await;
-        account(timeline, &link);
-        let broken = match head {
+        let account = Account::open(self, timeline, &link.meter);
+        let broken = match self.send(&mut link, request, watch).await {
             Ok(response) => {
-                let reading = Reading::new(self, link, response, watch, timeline);
+                let reading = Reading::new(self, link, response, watch, account);
                 return Attempt::Over(reading.run(request.stream, hand_over).await);
             }
             Err(broken) => broken,
         };
-        match broken {
-            Broken::TimedOut(outcome) => {
-                timeline.error = Some(watch.describe(outcome));
-                Attempt::Over(outcome)
+        let (outcome, message) = match broken {
+            Broken::TimedOut(outcome) => (outcome, watch.describe(outcome)),
+            Broken::Failed(error) if !account.has_bytes() => {
+                let message = format!("the connection ended before a response: {}", describe(&error));
+                return Attempt::Unanswered(Outcome::ConnectError, message);
             }
-            Broken::Failed(error) if timeline.bytes_received == 0 => {
-                Attempt::Unanswered(format!("the connection ended before a response: {}", describe(&error)))
+            // The request had not gone out when these bytes came: they answer nothing.
+            Broken::Failed(error) if error.is_canceled() => {
+                return Attempt::Unanswered(Outcome::Malformed, describe(&error));
             }
-            Broken::Failed(error) => {
-                timeline.error = Some(describe(&error));
-                Attempt::Over(outcome_of(&error))
-            }
-        }
+            Broken::Failed(error) => (outcome_of(&error), describe(&error)),
+        };
+        account.timeline.error = Some(message);
+        Attempt::Over(outcome)
     }
 
     /// Sends and waits for the head of the response.
@@ -130,7 +127,7 @@ impl Client {
         const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
         let mut message = self.request(Method::POST, &self.uri, request.body.clone());
         let accept = if request.stream { "text/event-stream" } else { "application/json" };
-        message.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(accept));
+        message.headers_mut().entry(header::ACCEPT).or_insert(HeaderValue::from_static(accept));
         if let Ok(id) = HeaderValue::from_str(&request.id) {
             message.headers_mut().insert(REQUEST_ID, id);
         }
@@ -143,14 +140,6 @@ impl Client {
         })
         .await
     }
-}
-
-/// Writes the connection's account of this exchange into `timeline`.
-pub(super) fn account(timeline: &mut Timeline, link: &Link) {
-    timeline.bytes_sent = link.meter.sent.get();
-    timeline.bytes_received = link.meter.received.get();
-    timeline.first_byte = link.meter.first_read.get();
-    timeline.upload = link.meter.first_write.get().map(|first| link.meter.last_write.get().since(first));
 }
 
 /// What a broken response means: bytes that are no HTTP, or an end before its time.

@@ -3,12 +3,15 @@
 //! It owns its connections (`link`, `pool`) rather than using a general HTTP client, because a general one
 //! retries in silence, hides which connection served, and stamps when its own tasks get round to it.
 
+mod account;
+mod addresses;
 pub mod connect;
 pub mod exchange;
 mod link;
 mod pool;
 pub mod preflight;
 mod response;
+mod settle;
 mod stamp;
 mod tls;
 mod watch;
@@ -25,6 +28,9 @@ use crate::record::StampSource;
 use crate::scenario::Timeouts;
 
 pub use connect::{ConnectError, Connector};
+
+/// Shorter values are no secrets, and to take them out would garble the text.
+const SHORTEST_SECRET_BYTES: usize = 6;
 
 /// What every request to one target has in common.
 pub struct Settings {
@@ -103,11 +109,19 @@ impl Client {
         self.stamp
     }
 
-    /// Takes every header value of the scenario out of `text`: servers echo what they refuse.
+    /// Takes every header value of the scenario out of `text`: servers echo what they refuse. Texts are cut to
+    /// a length, so the last value in one may be there in part.
     fn redact(&self, text: &mut String) {
+        const MARK: &str = "[redacted]";
         for secret in &self.secrets {
             if text.contains(secret.as_str()) {
-                *text = text.replace(secret.as_str(), "[redacted]");
+                *text = text.replace(secret.as_str(), MARK);
+            }
+            let lengths = (SHORTEST_SECRET_BYTES..secret.len()).rev();
+            let mut parts = lengths.filter_map(|length| secret.get(..length));
+            if let Some(part) = parts.find(|part| text.ends_with(part)) {
+                text.truncate(text.len() - part.len());
+                text.push_str(MARK);
             }
         }
     }
@@ -121,12 +135,10 @@ impl Client {
     }
 }
 
-/// A header value, and the credential within it where it names its scheme first. Values of a few characters
-/// are no secrets, and to take them out would garble the text.
+/// A header value, and the credential within it where it names its scheme first.
 fn secrets_of(value: &HeaderValue) -> Vec<String> {
-    const SHORTEST: usize = 6;
     let Ok(value) = value.to_str() else { return Vec::new() };
     let credential = value.split_once(' ').map(|(_, credential)| credential.trim());
     let parts = [Some(value), credential].into_iter().flatten();
-    parts.filter(|part| part.len() >= SHORTEST).map(str::to_owned).collect()
+    parts.filter(|part| part.len() >= SHORTEST_SECRET_BYTES).map(str::to_owned).collect()
 }

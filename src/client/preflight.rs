@@ -11,6 +11,7 @@ use hyper::{Method, StatusCode};
 use super::Client;
 use super::exchange::describe;
 use super::link::Read;
+use super::watch::Watch;
 
 /// A target that has not answered the first question by then is not ready.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -61,7 +62,8 @@ impl Client {
 
     async fn ask_for_models(&self) -> Result<(StatusCode, Vec<u8>), NotReady> {
         let failed = |error: hyper::Error| NotReady::Unreachable(describe(&error));
-        let mut link = self.open().await.map_err(|(_, message)| NotReady::Unreachable(message))?;
+        let mut watch = Watch::new(&self.clock, self.timeouts, self.clock.now());
+        let mut link = self.open(&mut watch).await.map_err(|(_, message)| NotReady::Unreachable(message))?;
         let request = self.request(Method::GET, &self.models_uri, Bytes::new());
         let response = link.send(request).await.map_err(failed)?;
         let status = response.status();

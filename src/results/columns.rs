@@ -2,8 +2,9 @@
 //!
 //! One column set whatever happened; a cell is empty where the row has nothing to say.
 
-use super::text::{Column, millis, plain, seconds, text};
+use super::text::{Column, count, millis, plain, seconds, text};
 use crate::record::{RequestRecord, StampSource, TokenSource};
+use crate::units::Micros;
 
 /// A row with the names its indices stand for.
 pub struct RequestRow<'a> {
@@ -19,18 +20,18 @@ impl<'a> RequestRow<'a> {
     /// All columns, in the order of the file.
     pub const COLUMNS: &'a [Column<RequestRow<'a>>] = &[
         // which
-        Column { name: "point", write: |row, cell| plain(cell, row.record.point) },
-        Column { name: "repeat", write: |row, cell| plain(cell, row.record.repeat) },
-        Column { name: "request", write: |row, cell| plain(cell, Some(row.record.planned.request)) },
+        Column { name: "point", write: |row, cell| count(cell, row.record.point) },
+        Column { name: "repeat", write: |row, cell| count(cell, row.record.repeat) },
+        Column { name: "request", write: |row, cell| count(cell, Some(row.record.planned.request)) },
         Column { name: "phase", write: |row, cell| text(cell, Some(row.phase)) },
         Column { name: "workload", write: |row, cell| text(cell, Some(row.workload)) },
-        Column { name: "session", write: |row, cell| plain(cell, Some(row.record.planned.session)) },
-        Column { name: "turn", write: |row, cell| plain(cell, Some(row.record.planned.turn)) },
-        Column { name: "user", write: |row, cell| plain(cell, row.record.user) },
-        Column { name: "shard", write: |row, cell| plain(cell, row.record.shard) },
+        Column { name: "session", write: |row, cell| count(cell, Some(row.record.planned.session)) },
+        Column { name: "turn", write: |row, cell| count(cell, Some(row.record.planned.turn)) },
+        Column { name: "user", write: |row, cell| count(cell, row.record.user) },
+        Column { name: "shard", write: |row, cell| count(cell, row.record.shard) },
         // what became of it
         Column { name: "outcome", write: |row, cell| plain(cell, Some(row.record.outcome.name())) },
-        Column { name: "http_status", write: |row, cell| plain(cell, row.record.http_status) },
+        Column { name: "http_status", write: |row, cell| count(cell, row.record.http_status) },
         Column { name: "finish_reason", write: |row, cell| text(cell, row.record.finish_reason.as_deref()) },
         Column { name: "error", write: |row, cell| text(cell, row.record.error.as_deref()) },
         Column { name: "measured", write: |row, cell| plain(cell, Some(row.record.measured)) },
@@ -61,39 +62,39 @@ impl<'a> RequestRow<'a> {
         // tokens
         Column {
             name: "prompt_tokens_planned",
-            write: |row, cell| plain(cell, row.record.planned.prompt_tokens_planned),
+            write: |row, cell| count(cell, row.record.planned.prompt_tokens_planned),
         },
-        Column { name: "prompt_tokens", write: |row, cell| plain(cell, row.record.prompt_tokens) },
-        Column { name: "cached_tokens", write: |row, cell| plain(cell, row.record.cached_tokens) },
-        Column { name: "eligible_tokens", write: |row, cell| plain(cell, row.record.eligible_tokens) },
+        Column { name: "prompt_tokens", write: |row, cell| count(cell, row.record.prompt_tokens) },
+        Column { name: "cached_tokens", write: |row, cell| count(cell, row.record.cached_tokens) },
+        Column { name: "eligible_tokens", write: |row, cell| count(cell, row.record.eligible_tokens) },
         Column {
             name: "output_tokens_planned",
-            write: |row, cell| plain(cell, row.record.planned.output_tokens_planned),
+            write: |row, cell| count(cell, row.record.planned.output_tokens_planned),
         },
-        Column { name: "output_tokens", write: |row, cell| plain(cell, row.record.output_tokens) },
+        Column { name: "output_tokens", write: |row, cell| count(cell, row.record.output_tokens) },
         Column {
             name: "output_tokens_in_window",
             write: |row, cell| exact(cell, row.record.output_tokens_in_window),
         },
-        Column { name: "reasoning_tokens", write: |row, cell| plain(cell, row.record.reasoning_tokens) },
+        Column { name: "reasoning_tokens", write: |row, cell| count(cell, row.record.reasoning_tokens) },
         Column {
             name: "token_source",
             write: |row, cell| plain(cell, row.record.token_source.map(TokenSource::name)),
         },
-        Column { name: "events", write: |row, cell| plain(cell, row.record.events) },
+        Column { name: "events", write: |row, cell| count(cell, row.record.events) },
         // wire
-        Column { name: "attempts", write: |row, cell| plain(cell, row.record.attempts) },
-        Column { name: "reconnects", write: |row, cell| plain(cell, row.record.reconnects) },
+        Column { name: "attempts", write: |row, cell| count(cell, row.record.attempts) },
+        Column { name: "reconnects", write: |row, cell| count(cell, row.record.reconnects) },
         Column { name: "new_connection", write: |row, cell| plain(cell, row.record.new_connection) },
-        Column { name: "bytes_sent", write: |row, cell| plain(cell, row.record.bytes_sent) },
-        Column { name: "bytes_received", write: |row, cell| plain(cell, row.record.bytes_received) },
-        Column { name: "ignored_events", write: |row, cell| plain(cell, row.record.ignored_events) },
+        Column { name: "bytes_sent", write: |row, cell| count(cell, row.record.bytes_sent) },
+        Column { name: "bytes_received", write: |row, cell| count(cell, row.record.bytes_received) },
+        Column { name: "ignored_events", write: |row, cell| count(cell, row.record.ignored_events) },
         Column {
             name: "server_request_id",
             write: |row, cell| text(cell, row.record.server_request_id.as_deref()),
         },
         // prompt
-        Column { name: "dataset_row", write: |row, cell| plain(cell, row.record.planned.dataset_row) },
+        Column { name: "dataset_row", write: |row, cell| count(cell, row.record.planned.dataset_row) },
         Column { name: "prefix_group", write: |_, _| () },
         Column { name: "prefix_tokens", write: |_, _| () },
         Column { name: "needle_depth", write: |_, _| () },
@@ -108,11 +109,14 @@ impl<'a> RequestRow<'a> {
 
 /// As many digits as tell it apart, so that a sum over rows read back is the sum over rows.
 fn exact(cell: &mut String, tokens: Option<f64>) {
-    plain(cell, tokens.filter(|tokens| tokens.is_finite()));
+    match tokens.filter(|tokens| tokens.is_finite()) {
+        Some(tokens) if tokens.fract() == 0.0 => count(cell, Some(tokens as u64)),
+        tokens => plain(cell, tokens),
+    }
 }
 
 fn three_decimals(cell: &mut String, ms: Option<f64>) {
-    plain(cell, ms.map(|ms| format!("{ms:.3}")));
+    millis(cell, ms.map(|ms| Micros((ms * 1e3).round_ties_even() as u64)));
 }
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ fn write_cells<R>(columns: &[Column<R>], line: &mut String, write: impl Fn(&Colu
 
 /// Quotes what stands from `start` on, if it must be.
 fn quote_from(start: usize, line: &mut String) {
-    if line[start..].contains([',', '"', '\n', '\r']) {
+    if line.as_bytes()[start..].iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r')) {
         let quoted = line[start..].replace('"', "\"\"");
         line.truncate(start);
         line.push('"');
@@ -51,27 +51,63 @@ fn quote_from(start: usize, line: &mut String) {
     }
 }
 
-/// A count, a name of ours, `true` or `false`.
+/// A name of ours, `true` or `false`.
 pub(super) fn plain(cell: &mut String, value: Option<impl Display>) {
     if let Some(value) = value {
         let _ = write!(cell, "{value}");
     }
 }
 
+/// A count.
+pub(super) fn count(cell: &mut String, value: Option<impl Into<u64>>) {
+    if let Some(value) = value {
+        push_fixed(cell, value.into(), 0);
+    }
+}
+
 /// An instant in seconds.
 pub(super) fn seconds(cell: &mut String, at: Option<Micros>) {
-    plain(cell, at.map(Micros::display_s));
+    if let Some(Micros(us)) = at {
+        push_fixed(cell, us, 6);
+    }
 }
 
 /// A duration in milliseconds.
 pub(super) fn millis(cell: &mut String, time: Option<Micros>) {
-    plain(cell, time.map(Micros::display_ms));
+    if let Some(Micros(us)) = time {
+        push_fixed(cell, us, 3);
+    }
+}
+
+/// `value` / 10^`decimals`, all decimals written. Rows are mostly such numbers, and the general formatting
+/// machinery costs ten times as much.
+fn push_fixed(cell: &mut String, mut value: u64, decimals: usize) {
+    // 20 digits, the point, and leading zeros of at most six decimals.
+    let mut digits = [b'0'; 28];
+    let mut start = digits.len();
+    for place in 0.. {
+        if place > decimals && value == 0 {
+            break;
+        }
+        if place == decimals && decimals > 0 {
+            start -= 1;
+            digits[start] = b'.';
+        }
+        start -= 1;
+        digits[start] = b'0' + (value % 10) as u8;
+        value /= 10;
+    }
+    cell.extend(digits[start..].iter().map(|digit| char::from(*digit)));
 }
 
 /// A number with at most `digits` decimals, none of them trailing zeros. What is not finite is empty.
 pub(super) fn number(cell: &mut String, value: Option<f64>, digits: usize) {
     let Some(value) = value.filter(|value| value.is_finite()) else { return };
     let start = cell.len();
+    let whole = value as u64;
+    if whole as f64 == value {
+        return push_fixed(cell, whole, 0);
+    }
     let _ = write!(cell, "{value:.digits$}");
     if cell[start..].contains('.') {
         let kept = cell.trim_end_matches('0').trim_end_matches('.').len();
@@ -165,6 +201,20 @@ mod tests {
         let cut = cell(|cell| text(cell, Some(&"ä".repeat(TEXT_MAX_BYTES))));
         assert_eq!(cut.chars().count(), TEXT_MAX_BYTES / 2 + 1);
         assert!(cut.ends_with("ä…"));
+    }
+
+    proptest! {
+        #[test]
+        fn fixed_numbers_are_written_as_the_general_way_would(value: u64, decimals in 0usize..=6) {
+            let mut cell = String::new();
+            push_fixed(&mut cell, value, decimals);
+            let unit = 10u64.pow(decimals as u32);
+            let expected = match decimals {
+                0 => value.to_string(),
+                _ => format!("{}.{:0decimals$}", value / unit, value % unit),
+            };
+            prop_assert_eq!(cell, expected);
+        }
     }
 
     #[test]

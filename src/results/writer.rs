@@ -181,7 +181,11 @@ impl Writer {
             fs::write(&draft, text)?;
             fs::rename(&draft, &path)
         };
-        write().map_err(|source| ResultsError::Write { path: path.clone(), source })
+        write().map_err(|source| {
+            // What there is of it has no reader.
+            let _ = fs::remove_file(&draft);
+            ResultsError::Write { path: path.clone(), source }
+        })
     }
 
     /// Writes what is left, then the manifest with its last word.

@@ -164,7 +164,9 @@ pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
     let failed = figures.decided.saturating_sub(figures.ok + figures.dropped);
     let bursts = (figures.gaps >= FEWEST_GAPS)
         .then(|| warn_over(FindingKind::Bursts, figures.zero_gaps, figures.gaps, ZERO_GAP_SHARE));
-    let shortfall = shortfall(figures).filter(|share| *share > RATE_SHORTFALL).map(|share| {
+    // What was dropped has a finding of its own.
+    let dropped = share(figures.dropped, figures.measured).unwrap_or(0.0);
+    let shortfall = shortfall(figures).filter(|share| *share - dropped > RATE_SHORTFALL).map(|share| {
         finding(FindingKind::RateNotReached, Severity::Warning, share, RATE_SHORTFALL, figures.held)
     });
     // Where every answer runs into the limit, the limit is the length that was meant.
@@ -252,7 +254,7 @@ mod tests {
     #[test]
     fn each_fault_has_its_finding_and_weight() {
         let share = |planned, real| Lengths { planned, real };
-        let cases: [(&str, Figures, &str); 18] = [
+        let cases: [(&str, Figures, &str); 19] = [
             (
                 "a delay of 6 % of TTFT",
                 Figures { send_delay_p99_ms: Some(6.0), ..sound() },
@@ -283,6 +285,11 @@ mod tests {
                 "the same in a closed loop",
                 Figures { achieved_per_s: Some(9.5), open_loop: false, ..sound() },
                 "",
+            ),
+            (
+                "c085: what was dropped is told once",
+                Figures { dropped: 900, ok: 100, achieved_per_s: Some(1.0), ..sound() },
+                "dropped warning",
             ),
             ("c085: one dropped", Figures { dropped: 1, ok: 999, ..sound() }, "dropped warning"),
             (
@@ -350,7 +357,7 @@ mod tests {
     fn findings_say_what_was_found_and_what_it_means() {
         let figures = Figures {
             send_delay_p99_ms: Some(12.34),
-            achieved_per_s: Some(9.0),
+            achieved_per_s: Some(8.0),
             dropped: 88,
             held: 12,
             cut: 3,
@@ -373,7 +380,7 @@ mod tests {
         only 30 measured requests ended ok (wanted 36): high percentiles cannot be told from fewer
         877 requests (88.1 %) failed (limit 1.0 %): latencies are those of the answers that came
         88 requests (8.8 %) were dropped at max_in_flight: the server saw less load than offered, and success counts them as failed
-        10.0 % less was sent than was due (limit 2.0 %); 12 requests were held back: figures hold for the rate achieved, not for the one asked for
+        20.0 % less was sent than was due (limit 2.0 %); 12 requests were held back: figures hold for the rate achieved, not for the one asked for
         prompts differ by 20.0 % from the length asked for (limit 5.0 %): the load is not the one described
         answers differ by 92.4 % from the length asked for (limit 5.0 %): throughput and end-to-end times hold for the real lengths
         10 answers (50.0 %) ran into max_tokens (limit 10.0 %): their lengths, and answers scored from them, are those of the limit
