@@ -14,6 +14,7 @@ mod prepare;
 mod rehearse;
 mod run;
 mod schema;
+mod score;
 mod signals;
 mod sim;
 mod target;
@@ -33,6 +34,7 @@ pub fn main() -> ExitCode {
         Command::Rehearse(args) => rehearse::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Check(args) => check::run(args),
+        Command::Score(args) => score::run(args),
         Command::Init(args) => init::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Completions(args) => completions::run(args),
