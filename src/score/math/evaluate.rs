@@ -24,20 +24,14 @@ pub(super) fn exact(node: &Node, work: &mut Work) -> Option<Rational> {
         Node::Sum(terms) => {
             let mut sum = Rational::zero();
             for term in terms {
-                let term = exact(term, work)?;
-                pay(&sum, &term, work)?;
-                sum += term;
-                bounded(&sum)?;
+                sum = plus(sum, exact(term, work)?, work)?;
             }
             sum
         }
         Node::Product(factors) => {
             let mut product = Rational::one();
             for factor in factors {
-                let factor = exact(factor, work)?;
-                pay(&product, &factor, work)?;
-                product *= factor;
-                bounded(&product)?;
+                product = times(product, exact(factor, work)?, work)?;
             }
             product
         }
@@ -83,11 +77,32 @@ fn bounded(value: &Rational) -> Option<()> {
     (bits(value) <= MAX_BITS).then_some(())
 }
 
-fn pay(a: &Rational, b: &Rational, work: &mut Work) -> Option<()> {
-    // Adding fractions and keeping them in lowest terms costs their product in each of its steps.
-    let whole = a.is_integer() && b.is_integer();
-    let (a, b) = (bits(a), bits(b));
-    if whole { work.spend_bits(a, b) } else { work.spend_bits(a + b, a + b) }
+/// A sum. Whole numbers are kept from the fractions' way, which would look for common divisors with 1.
+fn plus(a: Rational, b: Rational, work: &mut Work) -> Option<Rational> {
+    let sum = if a.is_integer() && b.is_integer() {
+        work.spend_product(bits(&a), 64)?;
+        Rational::from_integer(a.into_raw().0 + b.into_raw().0)
+    } else {
+        work.spend_divisor(bits(&a) + bits(&b))?;
+        a + b
+    };
+    bounded(&sum)?;
+    Some(sum)
+}
+
+/// A product.
+fn times(a: Rational, b: Rational, work: &mut Work) -> Option<Rational> {
+    let product = if a.is_integer() && b.is_integer() {
+        work.spend_product(bits(&a), bits(&b))?;
+        Rational::from_integer(a.into_raw().0 * b.into_raw().0)
+    } else if a.is_one() {
+        b
+    } else {
+        work.spend_divisor(bits(&a).max(bits(&b)))?;
+        a * b
+    };
+    bounded(&product)?;
+    Some(product)
 }
 
 fn index(index: &BigInt) -> Option<u32> {
@@ -114,7 +129,7 @@ fn power(base: &Rational, exponent: &BigInt, work: &mut Work) -> Option<Rational
     if size > MAX_BITS {
         return None;
     }
-    work.spend_bits(size, size)?;
+    work.spend_product(size, size)?;
     let value = Rational::new_raw(
         num_traits::pow(base.numer().clone(), magnitude as usize),
         num_traits::pow(base.denom().clone(), magnitude as usize),
@@ -131,7 +146,7 @@ fn root(value: &Rational, index: &u32, work: &mut Work) -> Option<Rational> {
         return None;
     }
     let size = bits(value);
-    work.spend_bits(size * 8, size)?;
+    work.spend_product(size * 8, size)?;
     let above = value.numer().nth_root(*index);
     let below = value.denom().nth_root(*index);
     let is_exact = num_traits::pow(above.clone(), *index as usize) == *value.numer()
@@ -148,7 +163,7 @@ fn apply_exact(function: Function, argument: Rational, work: &mut Work) -> Optio
             let top = small(&argument, MAX_FACTORIAL)?;
             let mut product = BigInt::one();
             for factor in 2..=top {
-                work.spend_bits(product.bits(), 32)?;
+                work.spend_product(product.bits(), 32)?;
                 product *= factor;
             }
             Some(product.into())
@@ -178,7 +193,7 @@ fn choose(above: u32, below: u32, work: &mut Work) -> Option<Rational> {
     let below = below.min(above - below);
     let mut product = BigInt::one();
     for step in 0..below {
-        work.spend_bits(product.bits(), 64)?;
+        work.spend_product(product.bits(), 64)?;
         product = product * (above - step) / (step + 1);
     }
     Some(product.into())
