@@ -50,10 +50,18 @@ pub struct Collector {
     seconds: PerSecond,
     /// How late the event loop woke, by phase.
     loop_delays: Vec<Vec<Micros>>,
-    held: BTreeMap<u64, Vec<Stamp>>,
+    held: BTreeMap<u64, Held>,
     held_count: usize,
+    held_limit: usize,
     left_out: u64,
     progress: Progress,
+}
+
+/// Events of a stream that has not ended.
+enum Held {
+    All(Vec<Stamp>),
+    /// There was no room for all, so none is kept: figures of a part would be those of another stream.
+    TooMany,
 }
 
 /// What a run came to.
@@ -106,6 +114,7 @@ impl Collector {
             loop_delays: vec![Vec::new(); scenario.phases.len()],
             held: BTreeMap::new(),
             held_count: 0,
+            held_limit: HELD_STAMPS_LIMIT,
             left_out: 0,
             progress: Progress::default(),
         }
@@ -120,7 +129,7 @@ impl Collector {
             Event::RunStarted { origin } => self.origin = origin,
             Event::PhaseStarted { phase, at } => self.start_phase(phase, at),
             Event::Sent { .. } => self.progress.sent += 1,
-            Event::Stamps { request, stamps } => self.hold(request, &stamps),
+            Event::Stamps { request, stamps } => self.hold(request, stamps),
             Event::Ended(ended) => return self.end_request(*ended),
             Event::PhaseEnded { phase, at, by } => self.end_phase(phase, at, by),
             Event::PhaseDrained { phase, at } => {
@@ -211,18 +220,32 @@ impl Collector {
         let at = at.micros_from(self.origin);
         let Some(course) = self.course(index) else { return };
         course.ended = Some((at, by));
-        // A stop, or data that ran out, ends the window with the offering.
-        course.window_end = course.window_end.map(|end| end.min(at).max(course.window_start));
+        course.window_end = match by {
+            EndedBy::Duration | EndedBy::Stop | EndedBy::Signal => {
+                course.window_end.map(|end| end.min(at).max(course.window_start))
+            }
+            // As where there is no duration: until the last output of a measured row.
+            EndedBy::Requests | EndedBy::Data => None,
+        };
         let window = window_of(course);
         self.fold.set_window(index, window);
     }
 
-    fn hold(&mut self, request: u64, stamps: &[Stamp]) {
-        let room = HELD_STAMPS_LIMIT - self.held_count;
-        let kept = stamps.len().min(room);
-        self.left_out += (stamps.len() - kept) as u64;
-        self.held_count += kept;
-        self.held.entry(request).or_default().extend(&stamps[..kept]);
+    fn hold(&mut self, request: u64, stamps: Vec<Stamp>) {
+        let count = stamps.len();
+        let held = self.held.entry(request).or_insert(Held::All(Vec::new()));
+        match held {
+            Held::All(kept) if self.held_count + count <= self.held_limit => {
+                self.held_count += count;
+                kept.extend(stamps);
+            }
+            Held::All(kept) => {
+                self.held_count -= kept.len();
+                self.left_out += (kept.len() + count) as u64;
+                *held = Held::TooMany;
+            }
+            Held::TooMany => self.left_out += count as u64,
+        }
     }
 
     fn end_request(&mut self, mut ended: Ended) -> Result<(), ResultsError> {
@@ -238,7 +261,7 @@ impl Collector {
         record.slo_met = self.workloads[workload].1.judge(&record);
         self.progress.ended += 1;
         self.progress.ok += u64::from(record.outcome == Outcome::Ok);
-        self.progress.unsent += u64::from(!record.outcome.was_sent());
+        self.progress.unsent += u64::from(record.sent.is_none());
         self.fold.add(&record, events);
         self.seconds.add(&record, events);
         let phase = &self.phases[phase].name;
@@ -251,10 +274,14 @@ impl Collector {
         let rest = std::mem::take(&mut timeline.stamps);
         match self.held.remove(&ended.planned.request) {
             None => rest,
-            Some(mut held) => {
+            Some(Held::All(mut held)) => {
                 self.held_count -= held.len();
                 held.extend(rest);
                 held
+            }
+            Some(Held::TooMany) => {
+                self.left_out += rest.len() as u64;
+                Vec::new()
             }
         }
     }
@@ -291,6 +318,7 @@ fn close(ended: Ended, origin: Nanos, events: RowEvents<'_>, window: Option<Wind
     record.last_output = timeline.last_output.map(at);
     record.ended = Some(at(timeline.ended));
     record.stamp = Some(timeline.stamp);
+    record.reads = Some(timeline.reads);
     record.connect = timeline.connect.map(Micros::from_duration);
     record.upload = timeline.upload.map(Micros::from_duration);
     record.gaps = gap_figures(events.stamps);
@@ -329,7 +357,8 @@ fn count_output(timeline: &Timeline, events: RowEvents<'_>) -> (Option<u64>, Opt
 }
 
 /// Output tokens that arrived inside the window: by the counts of its events where each has one, else N in
-/// proportion to the events inside. An answer that came as one document arrived at its end.
+/// proportion to the events inside. An answer that came as one document arrived at its end. Of events that were
+/// too many to keep the first and the last are known: all inside, all outside, or no telling.
 fn tokens_in_window(
     record: &RequestRecord,
     event_count: u64,
@@ -341,6 +370,16 @@ fn tokens_in_window(
     let tokens = record.output_tokens? as f64;
     if event_count == 0 {
         return record.last_output.map(|at| if is_inside(&at) { tokens } else { 0.0 });
+    }
+    if events.stamps.len() as u64 != event_count {
+        let (first, last) = (record.first_token?, record.last_token?);
+        let is_outside =
+            window.start.is_some_and(|start| last < start) || window.end.is_some_and(|end| first >= end);
+        return match (is_inside(&first) && is_inside(&last), is_outside) {
+            (true, _) => Some(tokens),
+            (_, true) => Some(0.0),
+            _ => None,
+        };
     }
     if let Some(counts) = events.tokens {
         let inside = events.stamps.iter().zip(counts).filter(|(at, _)| is_inside(at));
@@ -359,4 +398,103 @@ fn gap_figures(stamps: &[Micros]) -> GapFigures {
     };
     let (p50, p99) = (select(Percentile::P50), select(Percentile::P99));
     GapFigures { p50, p99, max: gaps.iter().max().copied() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Planned, Slot, StampSource};
+    use crate::results::Place;
+    use crate::results::manifest::tests::manifest;
+    use crate::scenario::{Overrides, parse};
+
+    /// A collector of one phase of 10 s, with room for so many events of unfinished streams.
+    fn collector(folder: &std::path::Path, held_limit: usize) -> Collector {
+        let text = "name = \"c\"\ntarget.url = \"http://server\"\n\
+                    [[workload]]\nname = \"chat\"\nprompt.synthetic = 1\n\
+                    [[phase]]\nname = \"p\"\nduration = \"10s\"\nload.closed = 1\n";
+        let loaded = parse("c.toml", text.as_bytes(), folder, &Overrides::default());
+        let writer = Writer::create(&Place::Exact(folder.join("run")), &manifest(), text).unwrap();
+        let mut collector = Collector::new(&loaded.expect("a good scenario").scenario, writer);
+        collector.held_limit = held_limit;
+        collector.take(Event::RunStarted { origin: Nanos(5) }).unwrap();
+        collector.take(Event::PhaseStarted { phase: 0, at: Nanos(5) }).unwrap();
+        collector
+    }
+
+    fn at(s: u64) -> Nanos {
+        Nanos(5 + s * 1_000_000_000)
+    }
+
+    fn stamps(seconds: std::ops::Range<u64>) -> Vec<Stamp> {
+        seconds.map(|s| Stamp { at: at(s), tokens: None }).collect()
+    }
+
+    /// Request `request` ended, with a token in each of `seconds`, of which those of `rest` are not handed over.
+    fn end(request: u64, seconds: std::ops::Range<u64>, rest: std::ops::Range<u64>) -> Event {
+        let mut timeline = Timeline::begin(at(seconds.start), StampSource::Virtual);
+        timeline.outcome = Outcome::Ok;
+        timeline.events = seconds.end - seconds.start;
+        timeline.usage.completion = Some(timeline.events);
+        let last = at(seconds.end - 1);
+        (timeline.first_token, timeline.last_token) = (Some(at(seconds.start)), Some(last));
+        (timeline.last_output, timeline.ended) = (Some(last), last);
+        timeline.stamps = stamps(rest);
+        let planned = Planned {
+            request,
+            session: request,
+            turn: 0,
+            phase: 0,
+            workload: 0,
+            dataset_row: None,
+            prompt_tokens_planned: None,
+            output_tokens_planned: None,
+        };
+        let slot = Slot { scheduled: Some(at(seconds.start)), measured: true, user: None, held: None };
+        Event::Ended(Box::new(Ended { planned, slot, fate: Fate::Sent(Box::new(timeline)) }))
+    }
+
+    #[test]
+    fn a_stream_whose_events_find_no_room_has_no_gaps_and_counts_where_it_wholly_lies() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut collector = collector(folder.path(), 6);
+        let mut hand_over =
+            |request, seconds| collector.take(Event::Stamps { request, stamps: stamps(seconds) }).unwrap();
+        hand_over(0, 0..4);
+        hand_over(1, 1..4);
+        hand_over(2, 7..9);
+        hand_over(1, 4..5);
+        collector.take(end(0, 0..6, 4..6)).unwrap();
+        collector.take(end(1, 1..6, 5..6)).unwrap();
+        collector.take(end(2, 7..12, 9..12)).unwrap();
+        // Room again: this one is whole.
+        collector.take(Event::Stamps { request: 3, stamps: stamps(6..11) }).unwrap();
+        collector.take(end(3, 6..12, 11..12)).unwrap();
+        assert_eq!(collector.held_count, 0);
+        let mut collected = collector.finish(false, true);
+        assert_eq!(collected.stamps_left_out, 5);
+        collected.writer.flush().unwrap();
+        let file = std::fs::read_to_string(folder.path().join("run/requests.csv")).unwrap();
+        let mut reader = csv::Reader::from_reader(file.as_bytes());
+        let rows: Vec<BTreeMap<String, String>> = reader.deserialize().map(Result::unwrap).collect();
+        let column = |name: &str| rows.iter().map(|row| row[name].clone()).collect::<Vec<_>>();
+        assert_eq!(column("gap_max_ms"), ["1000.000", "", "1000.000", "1000.000"]);
+        assert_eq!(column("output_tokens_in_window"), ["6", "5", "3", "4"]);
+        assert_eq!(column("tpot_ms"), ["1000.000"; 4]);
+        assert!(collected.fold.summary().iter().all(|row| row.value.is_none_or(f64::is_finite)));
+    }
+
+    #[test]
+    fn of_events_without_room_across_the_windows_end_there_is_no_telling() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut collector = collector(folder.path(), 0);
+        collector.take(Event::Stamps { request: 0, stamps: stamps(8..11) }).unwrap();
+        collector.take(end(0, 8..11, 0..0)).unwrap();
+        let collected = collector.finish(false, true);
+        let summary = collected.fold.summary();
+        let figure = |tag| summary.iter().find(|row| row.metric == tag).map(|row| row.value);
+        assert_eq!(figure("output_throughput"), Some(None));
+        assert_eq!(figure("uncounted_requests"), Some(Some(1.0)));
+        assert_eq!(collected.seconds.rows().last().map(|second| second.output_tokens), Some(None));
+    }
 }

@@ -1,18 +1,20 @@
 //! All that happens before the clock: scenario, data sets, key, seed.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use super::args::ScenarioArgs;
 use super::environment;
 use super::exit::Failure;
+use super::live::{patiently, say};
 use crate::dataset::{Dataset, RowOrder, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics, Style};
 use crate::plan::Plan;
 use crate::plan::compose::Salt;
 use crate::plan::composer::{Composer, Form, Prompts};
 use crate::protocol::BodyOptions;
+use crate::results::ResultsError;
 use crate::scenario::{Overrides, PromptSource, Requests, Scenario};
 use crate::seed::Seed;
 
@@ -44,16 +46,21 @@ pub(super) fn prepare(
     target: Option<String>,
     purpose: Purpose,
 ) -> Result<Prepared, Failure> {
+    if let Some(out) = args.out.as_deref().filter(|out| out.symlink_metadata().is_ok()) {
+        return Err(Failure::usage(ResultsError::Exists { path: out.to_owned() }));
+    }
     let overrides = Overrides { set: args.overrides.clone(), target };
     let loaded = crate::scenario::load(&args.file, &overrides).map_err(|problems| refused(&problems))?;
     let mut scenario = loaded.scenario;
     let mut notes = loaded.warnings;
-    let datasets = scan_datasets(&scenario, &mut notes)?;
+    let datasets = scan_datasets(&scenario, args.quiet, &mut notes)?;
     compare_requests_with_rows(&scenario, &datasets, &mut notes);
     if notes.has_errors() {
         return Err(refused(&notes));
     }
-    show(&notes);
+    if !args.quiet && !notes.is_empty() {
+        say(&notes.render(style()));
+    }
     let variable = scenario.target.api_key_env.as_deref().filter(|_| purpose == Purpose::Measure);
     let key = variable.map(environment::required).transpose()?;
     let seed = match scenario.seed {
@@ -78,6 +85,17 @@ pub(super) fn prepare(
 }
 
 impl Prepared {
+    /// How many requests the phases ask for, where each of them says so.
+    pub(super) fn planned_requests(&self) -> Option<u64> {
+        let rows: u64 = self.datasets.iter().flatten().map(|dataset| u64::from(dataset.rows())).sum();
+        let counts = self.scenario.phases.iter().map(|phase| match (phase.requests, phase.duration) {
+            (Some(Requests::Count(count)), None) => Some(count),
+            (Some(Requests::All), None) => Some(rows),
+            _ => None,
+        });
+        counts.sum()
+    }
+
     /// Composes this scenario's requests for `model`.
     pub(super) fn composer(&self, model: &str) -> Composer {
         let rows = self.scenario.workloads.iter().zip(&self.datasets).map(|(workload, dataset)| {
@@ -107,14 +125,22 @@ impl Prepared {
     }
 }
 
-fn scan_datasets(scenario: &Scenario, notes: &mut Diagnostics) -> Result<Vec<Option<Arc<Dataset>>>, Failure> {
+/// Reads every data set through. What is wrong with one, and what else there is to know, goes into `notes`.
+pub(super) fn scan_datasets(
+    scenario: &Scenario,
+    quiet: bool,
+    notes: &mut Diagnostics,
+) -> Result<Vec<Option<Arc<Dataset>>>, Failure> {
     let mut datasets: Vec<Option<Arc<Dataset>>> = Vec::new();
     for workload in &scenario.workloads {
         let PromptSource::Dataset(source) = &workload.prompt else {
             datasets.push(None);
             continue;
         };
-        match Dataset::scan(source) {
+        let scan = || Dataset::scan(source);
+        let scanned =
+            if quiet { scan() } else { patiently(&format!("reading {}", source.path.display()), scan) };
+        match scanned {
             Ok(dataset) => {
                 dataset.warnings().into_iter().for_each(|warning| notes.push(warning));
                 datasets.push(Some(Arc::new(dataset)));
@@ -174,12 +200,6 @@ fn refused(problems: &Diagnostics) -> Failure {
         let _ = write!(message, "\n{count} problems; nothing was sent");
     }
     Failure::problems(message)
-}
-
-fn show(notes: &Diagnostics) {
-    if !notes.is_empty() {
-        let _ = writeln!(std::io::stderr(), "{}", notes.render(style()));
-    }
 }
 
 /// Colours where a person looks.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::compose::{Salt, synthetic};
-use super::{Plan, Start};
+use super::{End, Plan, Start};
 use crate::dataset::Dataset;
 use crate::prompt::{Message, Outgoing};
 use crate::protocol::{Api, BodyOptions};
@@ -58,6 +58,8 @@ pub enum Next {
     Session(Box<Composed>),
     /// Nothing more, and why.
     End(EndedBy),
+    /// Nothing more, and the run cannot go on: why.
+    Failed(String),
 }
 
 /// Composes the sessions of one phase after another.
@@ -65,6 +67,8 @@ pub struct Composer {
     plan: Plan,
     /// The plan at the start of the phase, to go back to when a phase takes fewer sessions than were composed.
     phase_start: Plan,
+    /// Sessions of the phase composed so far.
+    composed: u64,
     api: Api,
     forms: Vec<Form>,
     salt: Salt,
@@ -74,26 +78,37 @@ pub struct Composer {
 impl Composer {
     /// A composer for `plan`; `forms` are those of its workloads, in order.
     pub fn new(plan: Plan, api: Api, forms: Vec<Form>, salt: Salt, run_id: String) -> Composer {
-        Composer { phase_start: plan.clone(), plan, api, forms, salt, run_id }
+        Composer { phase_start: plan.clone(), plan, composed: 0, api, forms, salt, run_id }
     }
 
     /// Turns to phase `index`.
     pub fn begin_phase(&mut self, index: usize) {
         self.plan.begin_phase(index);
         self.phase_start = self.plan.clone();
+        self.composed = 0;
     }
 
     /// Composes the phase's next session.
     pub fn compose_next(&mut self) -> Next {
         let Some(session) = self.plan.next() else {
-            return Next::End(self.plan.ended_by().unwrap_or(EndedBy::Requests));
+            return match self.plan.end() {
+                End::By(by) => Next::End(by),
+                End::NoRow { workload } => Next::Failed(format!(
+                    "workload `{}` has taken every row of its data set, and when_exhausted is \"error\"",
+                    self.forms[workload as usize].workload
+                )),
+            };
         };
+        self.composed += 1;
         let outgoing = self.compose(&session.turn);
         Next::Session(Box::new(Composed { start: session.start, planned: session.turn, outgoing }))
     }
 
     /// Leaves the phase where `taken` sessions of it were used: what was composed beyond them was never planned.
     pub fn end_phase(&mut self, taken: u64) {
+        if taken == self.composed {
+            return;
+        }
         self.plan = self.phase_start.clone();
         for _ in 0..taken {
             self.plan.next();

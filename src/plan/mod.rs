@@ -1,7 +1,7 @@
 //! The plan: every session a run will offer, with its exact due time, before the clock starts.
 //!
 //! All of it follows from scenario and seed, bit for bit on any machine. One random stream a purpose: what
-//! changes the lengths leaves the arrivals alone. [`Composer`] turns sessions into requests ahead of need.
+//! changes the lengths leaves the arrivals alone. [`composer::Composer`] turns sessions into requests ahead of need.
 
 pub mod compose;
 pub mod composer;
@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::arrival::Offsets;
-use crate::dataset::RowOrder;
+use crate::dataset::{RowOrder, WhenExhausted};
 use crate::record::{EndedBy, Planned};
-use crate::scenario::{Load, Requests, Scenario};
+use crate::scenario::{Load, PromptSource, Requests, Scenario, Workload};
 use crate::seed::{Seed, Stream};
 
 /// When a session starts.
@@ -33,6 +33,18 @@ pub struct Session {
     pub turn: Planned,
 }
 
+/// Why a phase has no further session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// As it should be.
+    By(EndedBy),
+    /// A data set under `when_exhausted = "error"` has none left.
+    NoRow {
+        /// Index of its workload.
+        workload: u32,
+    },
+}
+
 /// An iterator over the sessions of one phase after another. Its clone is a second iterator at the same place.
 #[derive(Clone)]
 pub struct Plan {
@@ -51,9 +63,37 @@ struct Offering {
     /// `None` in a closed loop, where users make the times.
     offsets: Option<Offsets>,
     duration: Option<Duration>,
-    requests_left: Option<u64>,
+    left: Left,
     choice: Stream,
-    ended_by: Option<EndedBy>,
+    end: Option<End>,
+}
+
+/// Requests that a phase may still plan.
+#[derive(Clone)]
+enum Left {
+    Unbounded,
+    Requests(u64),
+    /// Every row once: how many are left, by workload.
+    Rows(Vec<u64>),
+}
+
+impl Left {
+    /// Whether a request of `workload` may still come.
+    fn allows(&self, workload: usize) -> bool {
+        match self {
+            Left::Unbounded => true,
+            Left::Requests(left) => *left > 0,
+            Left::Rows(left) => left[workload] > 0,
+        }
+    }
+
+    fn take(&mut self, workload: usize) {
+        match self {
+            Left::Unbounded => {}
+            Left::Requests(left) => *left -= 1,
+            Left::Rows(left) => left[workload] -= 1,
+        }
+    }
 }
 
 impl Plan {
@@ -69,36 +109,61 @@ impl Plan {
             Load::Open { process, .. } => Some(process.offsets(self.seed.stream("arrivals", &phase.name))),
             Load::Closed { .. } => None,
         };
+        let left = match phase.requests {
+            None => Left::Unbounded,
+            Some(Requests::Count(count)) => Left::Requests(count),
+            // A set that stops may have been used up in part by the phases before.
+            Some(Requests::All) => {
+                let rest = |rows: &RowOrder| rows.clone().take(rows.rows() as usize).count() as u64;
+                Left::Rows(self.rows.iter().map(|rows| rows.as_ref().map_or(0, rest)).collect())
+            }
+        };
         self.phase = Some(Offering {
             index: index as u32,
             offsets,
             duration: phase.duration,
-            requests_left: phase.requests.map(|requests| match requests {
-                Requests::Count(count) => count,
-                Requests::All => self.rows.iter().flatten().map(|rows| u64::from(rows.rows())).sum(),
-            }),
+            left,
             choice: self.seed.stream("workload", &phase.name),
-            ended_by: None,
+            end: None,
         });
     }
 
-    /// Why the phase has no further session; `None` while it may have.
-    pub fn ended_by(&self) -> Option<EndedBy> {
-        self.phase.as_ref().and_then(|phase| phase.ended_by)
+    /// Why the phase has no further session; to be asked when it has none.
+    pub fn end(&self) -> End {
+        self.phase.as_ref().and_then(|phase| phase.end).unwrap_or(End::By(EndedBy::Requests))
     }
+}
 
-    /// A workload by weight: the first whose share of the unit interval, in order, reaches past the draw.
-    fn choose_workload(scenario: &Scenario, draw: f64) -> usize {
-        let total: f64 = scenario.workloads.iter().map(|workload| workload.weight).sum();
-        let mut left = draw * total;
-        for (index, workload) in scenario.workloads.iter().enumerate() {
-            left -= workload.weight;
+impl Offering {
+    /// A workload by weight, of those that may still have a request: the first whose share of the unit interval,
+    /// in order, reaches past the draw. `None` if there is none.
+    fn choose(&mut self, workloads: &[Workload]) -> Option<usize> {
+        let draw = self.choice.unit();
+        let weight = |index: usize| if self.left.allows(index) { workloads[index].weight } else { 0.0 };
+        let mut left = draw * (0..workloads.len()).map(weight).sum::<f64>();
+        for index in 0..workloads.len() {
+            left -= weight(index);
             if left < 0.0 {
-                return index;
+                return Some(index);
             }
         }
         // Rounding may leave a sliver; it belongs to the last workload that has any weight.
-        scenario.workloads.iter().rposition(|workload| workload.weight > 0.0).unwrap_or(0)
+        (0..workloads.len()).rev().find(|index| weight(*index) > 0.0)
+    }
+
+    fn end(&mut self, end: End) -> Option<Session> {
+        self.end = Some(end);
+        None
+    }
+}
+
+/// What follows when a workload has no row left.
+fn without_row(workload: &Workload, index: usize) -> End {
+    match &workload.prompt {
+        PromptSource::Dataset(source) if source.when_exhausted == WhenExhausted::Error => {
+            End::NoRow { workload: index as u32 }
+        }
+        _ => End::By(EndedBy::Data),
     }
 }
 
@@ -107,48 +172,38 @@ impl Iterator for Plan {
 
     fn next(&mut self) -> Option<Session> {
         let phase = self.phase.as_mut()?;
-        if phase.ended_by.is_some() {
+        if phase.end.is_some() {
             return None;
         }
-        if phase.requests_left == Some(0) {
-            phase.ended_by = Some(EndedBy::Requests);
-            return None;
-        }
+        let Some(index) = phase.choose(&self.scenario.workloads) else {
+            return phase.end(End::By(EndedBy::Requests));
+        };
         let start = match &mut phase.offsets {
             None => Start::WhenUserFree,
             Some(offsets) => {
                 let offset = offsets.next()?;
                 if phase.duration.is_some_and(|duration| offset >= duration) {
-                    phase.ended_by = Some(EndedBy::Duration);
-                    return None;
+                    return phase.end(End::By(EndedBy::Duration));
                 }
                 Start::At(offset)
             }
         };
-        let workload_index = Plan::choose_workload(&self.scenario, phase.choice.unit());
-        let workload = &self.scenario.workloads[workload_index];
-        let dataset_row = match &mut self.rows[workload_index] {
+        let workload = &self.scenario.workloads[index];
+        let dataset_row = match self.rows[index].as_mut().map(RowOrder::next) {
             None => None,
-            Some(rows) => match rows.next() {
-                Some(row) => Some(u64::from(row)),
-                None => {
-                    phase.ended_by = Some(EndedBy::Data);
-                    return None;
-                }
-            },
+            Some(Some(row)) => Some(u64::from(row)),
+            Some(None) => return phase.end(without_row(workload, index)),
         };
+        phase.left.take(index);
         let request = self.next_request;
         self.next_request += 1;
-        if let Some(left) = &mut phase.requests_left {
-            *left -= 1;
-        }
         let mut lengths = self.seed.indexed_stream("output", &workload.name, request);
         let turn = Planned {
             request,
             session: request,
             turn: 0,
             phase: phase.index,
-            workload: workload_index as u32,
+            workload: index as u32,
             dataset_row,
             prompt_tokens_planned: None,
             output_tokens_planned: Some(workload.max_tokens.sample(&mut lengths) as u32),

@@ -8,38 +8,39 @@ use super::{Offer, PhaseClock};
 use crate::plan::composer::Next;
 use crate::record::Slot;
 
-/// Keeps `users` requests in flight until the phase ends.
+/// Keeps `users` requests in flight until the phase ends. The next session is at hand before a user asks for it,
+/// so that a phase ends with its last send, and not when a user finds nothing left.
 pub(super) async fn offer(
     phase: &PhaseClock<'_>,
     lane: &Rc<Lane>,
     source: &mut Source,
-    mut first: Option<Next>,
+    first: Next,
     users: u32,
 ) -> Offer {
     let mut taken = 0;
+    let mut next = first;
     lane.admit_users(users, phase.start);
     loop {
+        let composed = match next {
+            Next::Session(composed) => composed,
+            Next::End(by) => return phase.exhausted(by, taken).await,
+            Next::Failed(reason) => return phase.failed(reason, taken),
+        };
         let (user, free_at) = tokio::select! {
             biased;
             () = phase.stop.wait() => return phase.stopped(taken),
             () = phase.over() => return phase.ended_by_duration(taken),
             free = lane.free_user() => free,
         };
-        if phase.is_over_at(free_at) {
-            return phase.exhausted(crate::record::EndedBy::Duration, taken).await;
-        }
-        let next = match first.take() {
-            Some(next) => next,
-            None => source.next().await,
+        taken += 1;
+        let measured = phase.measures(free_at);
+        let slot = Slot { scheduled: Some(free_at), measured, user: Some(user), held: None };
+        lane.launch(*composed, slot);
+        next = tokio::select! {
+            biased;
+            () = phase.stop.wait() => return phase.stopped(taken),
+            () = phase.over() => return phase.ended_by_duration(taken),
+            next = source.next() => next,
         };
-        match next {
-            Next::Session(composed) => {
-                taken += 1;
-                let measured = phase.measures(free_at);
-                let slot = Slot { scheduled: Some(free_at), measured, user: Some(user), held: None };
-                lane.launch(*composed, slot);
-            }
-            Next::End(by) => return phase.exhausted(by, taken).await,
-        }
     }
 }

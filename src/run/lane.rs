@@ -1,9 +1,10 @@
 //! What is in flight: one task a request, each leaving one `Ended` event.
 
 use std::cell::{Cell, RefCell};
-use std::collections::VecDeque;
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -14,6 +15,10 @@ use crate::plan::composer::Composed;
 use crate::record::{Ended, Event, Fate, Outcome, Slot, Timeline};
 use crate::units::Nanos;
 
+/// A user whose request failed comes back no sooner than this after having sent it: a server that refuses at
+/// once must not turn a closed loop into a flood, nor, in virtual time, into a moment without end.
+const FAILURE_PAUSE: Duration = Duration::from_millis(10);
+
 /// The requests of one phase that are on the wire.
 pub(super) struct Lane {
     clock: Clock,
@@ -22,7 +27,8 @@ pub(super) struct Lane {
     in_flight: Cell<usize>,
     all_ended: Notify,
     cut: Cut,
-    free_users: RefCell<VecDeque<(u32, Nanos)>>,
+    /// From when each user without a request is free.
+    free_users: RefCell<BTreeSet<(Nanos, u32)>>,
     user_freed: Notify,
 }
 
@@ -71,7 +77,7 @@ impl Lane {
             let free_at = lane.carry(composed, slot).await;
             lane.in_flight.set(lane.in_flight.get() - 1);
             if let Some(user) = slot.user {
-                lane.free_users.borrow_mut().push_back((user, free_at));
+                lane.free_users.borrow_mut().insert((free_at, user));
                 lane.user_freed.notify_one();
             }
             if lane.in_flight.get() == 0 {
@@ -89,16 +95,25 @@ impl Lane {
     /// The next user of a closed loop to be free, and since when.
     pub(super) async fn free_user(&self) -> (u32, Nanos) {
         loop {
-            if let Some(free) = self.free_users.borrow_mut().pop_front() {
-                return free;
+            let first = self.free_users.borrow().first().copied();
+            match first {
+                Some((free_at, user)) if free_at <= self.clock.now() => {
+                    self.free_users.borrow_mut().pop_first();
+                    return (user, free_at);
+                }
+                Some((free_at, _)) => tokio::select! {
+                    biased;
+                    () = self.user_freed.notified() => {}
+                    () = self.clock.sleep_until(free_at) => {}
+                },
+                None => self.user_freed.notified().await,
             }
-            self.user_freed.notified().await;
         }
     }
 
     /// Makes `users` users, all free at `at`.
     pub(super) fn admit_users(&self, users: u32, at: Nanos) {
-        self.free_users.borrow_mut().extend((0..users).map(|user| (user, at)));
+        self.free_users.borrow_mut().extend((0..users).map(|user| (at, user)));
     }
 
     /// Completes when nothing is in flight.
@@ -114,7 +129,7 @@ impl Lane {
         self.cut.imposed.notify_waiters();
     }
 
-    /// One request from send to end; returns when it was over.
+    /// One request from send to end; returns when its user is free again.
     async fn carry(&self, composed: Composed, slot: Slot) -> Nanos {
         let sent = self.clock.now();
         let Composed { planned, outgoing, .. } = composed;
@@ -123,7 +138,7 @@ impl Lane {
             Err(error) => {
                 let fate = Fate::Unsent { outcome: Outcome::ClientError, error: Some(error) };
                 (self.sink)(Event::Ended(Box::new(Ended { planned, slot, fate })));
-                return sent;
+                return sent + FAILURE_PAUSE;
             }
         };
         (self.sink)(Event::Sent {
@@ -134,7 +149,8 @@ impl Lane {
         let mut timeline = Timeline::begin(sent, self.client.stamp_source());
         let cut = {
             let mut hand_over = |stamps| (self.sink)(Event::Stamps { request: planned.request, stamps });
-            let exchange = pin!(self.client.exchange(&outgoing, &mut timeline, &mut hand_over));
+            let exchange =
+                pin!(self.client.exchange_for(slot.user, &outgoing, &mut timeline, &mut hand_over));
             tokio::select! {
                 biased;
                 () = exchange => None,
@@ -145,9 +161,12 @@ impl Lane {
             timeline.outcome = outcome;
             timeline.ended = self.clock.now();
         }
-        let ended = timeline.ended;
+        let free_at = match timeline.outcome {
+            Outcome::Ok => timeline.ended,
+            _ => timeline.ended.max(sent + FAILURE_PAUSE),
+        };
         let fate = Fate::Sent(Box::new(timeline));
         (self.sink)(Event::Ended(Box::new(Ended { planned, slot, fate })));
-        ended
+        free_at
     }
 }

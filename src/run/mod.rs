@@ -85,7 +85,7 @@ impl Run {
         let phase = &self.phases[index];
         source.begin_phase(index);
         // The first session is composed before the phase's clock starts.
-        let first = Some(source.next().await);
+        let first = source.next().await;
         let lane = Lane::new(self.clock.clone(), Rc::clone(&self.client), Rc::clone(&self.sink));
         let start = self.clock.now();
         if index == 0 {
@@ -93,7 +93,7 @@ impl Run {
             (self.sink)(Event::RunStarted { origin: start });
         }
         (self.sink)(Event::PhaseStarted { phase: index as u32, at: start });
-        let at = PhaseClock { clock: &self.clock, stop: &self.stop, phase, start };
+        let at = PhaseClock { clock: &self.clock, stop: &self.stop, phase, start, origin: origin.get() };
         let offered = async {
             let offer = match &phase.load {
                 Load::Open { max_in_flight, .. } => {
@@ -158,16 +158,19 @@ struct PhaseClock<'a> {
     stop: &'a StopSwitch,
     phase: &'a Phase,
     start: Nanos,
+    /// From which columns count.
+    origin: Nanos,
 }
 
 impl PhaseClock<'_> {
-    /// Whether a request due at `due` counts.
+    /// Whether a request due at `due` counts. Decided on the rounded times of its row and of the window, so that
+    /// whoever reads the files decides the same.
     fn measures(&self, due: Nanos) -> bool {
-        self.phase.measure && due >= self.start + self.phase.warm_up && !self.is_over_at(due)
-    }
-
-    fn is_over_at(&self, at: Nanos) -> bool {
-        self.end().is_some_and(|end| at >= end)
+        let column = |at: Nanos| at.micros_from(self.origin);
+        let due = column(due);
+        self.phase.measure
+            && due >= column(self.start + self.phase.warm_up)
+            && self.end().is_none_or(|end| due < column(end))
     }
 
     fn end(&self) -> Option<Nanos> {
@@ -196,6 +199,12 @@ impl PhaseClock<'_> {
 
     fn ended_by_duration(&self, taken: u64) -> Offer {
         Offer { taken, by: EndedBy::Duration, at: self.end().unwrap_or_else(|| self.clock.now()) }
+    }
+
+    /// The plan cannot go on, nor can the run.
+    fn failed(&self, reason: String, taken: u64) -> Offer {
+        self.stop.ask(Stop::Failed(reason));
+        self.stopped(taken)
     }
 
     fn stopped(&self, taken: u64) -> Offer {

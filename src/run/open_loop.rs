@@ -7,32 +7,26 @@ use super::lane::Lane;
 use super::{Offer, PhaseClock};
 use crate::plan::Start;
 use crate::plan::composer::{Composed, Next};
-use crate::record::{EndedBy, Outcome, Slot};
+use crate::record::{Outcome, Slot};
 
 /// Offers the phase's sessions until it ends. A late send goes out at once; nothing is ever re-anchored.
 pub(super) async fn offer(
     phase: &PhaseClock<'_>,
     lane: &Rc<Lane>,
     source: &mut Source,
-    mut first: Option<Next>,
+    first: Next,
     max_in_flight: usize,
 ) -> Offer {
     let mut taken = 0;
+    let mut next = first;
     loop {
-        let next = match first.take() {
-            Some(next) => next,
-            None => tokio::select! {
-                biased;
-                () = phase.stop.wait() => return phase.stopped(taken),
-                next = source.next() => next,
-            },
-        };
         let composed = match next {
             Next::Session(composed) => composed,
             Next::End(by) => return phase.exhausted(by, taken).await,
+            Next::Failed(reason) => return phase.failed(reason, taken),
         };
         let Start::At(offset) = composed.start else {
-            return Offer { taken, by: EndedBy::Stop, at: phase.clock.now() };
+            unreachable!("the plan gives every session of an open loop its time")
         };
         let due = phase.start + offset;
         tokio::select! {
@@ -43,6 +37,11 @@ pub(super) async fn offer(
         taken += 1;
         let slot = Slot { scheduled: Some(due), measured: phase.measures(due), user: None, held: None };
         send_or_drop(lane, *composed, slot, max_in_flight);
+        next = tokio::select! {
+            biased;
+            () = phase.stop.wait() => return phase.stopped(taken),
+            next = source.next() => next,
+        };
     }
 }
 

@@ -136,6 +136,15 @@ impl PerSecond {
     fn add_events(&mut self, record: &RequestRecord, events: RowEvents<'_>) {
         let output_counts = counts_as_output(record.outcome);
         let even_share = record.output_tokens.map(|tokens| tokens as f64 / events.stamps.len() as f64);
+        if events.stamps.is_empty()
+            && output_counts
+            && let Some(at) = record.last_output
+        {
+            // One document, whose tokens came with its end; or events too many to be kept.
+            let second = self.second(at);
+            second.output_tokens += record.output_tokens.unwrap_or(0) as f64;
+            second.output_unknown |= record.output_tokens.is_none() || record.events.is_some_and(|n| n > 0);
+        }
         let mut before = None;
         let mut place = 0;
         // Events ascend, so that each second is looked up once for all of its events.
@@ -277,6 +286,15 @@ mod tests {
         unknown.output_tokens = None;
         fold.add(&unknown, RowEvents { stamps: &[ms(1_500)], tokens: None });
         assert_eq!(fold.rows().iter().map(|s| s.output_tokens).collect::<Vec<_>>(), [Some(1.0), None]);
+    }
+
+    #[test]
+    fn tokens_of_a_whole_document_come_with_its_end_and_those_of_lost_events_are_unknown() {
+        let document = RequestRecord { first_token: None, events: Some(0), ..ok(0, 500, 1_500, 10) };
+        let lost = RequestRecord { events: Some(9), ..ok(0, 500, 2_500, 9) };
+        let rows = seconds(&[(document, &[]), (lost, &[])]);
+        let tokens: Vec<_> = rows.iter().map(|s| s.output_tokens).collect();
+        assert_eq!(tokens, [Some(0.0), Some(10.0), None]);
     }
 
     #[test]

@@ -1,0 +1,30 @@
+//! Whole runs in virtual time: scenario, plan, sender, client, collector and files against a server whose every
+//! delay is known, so that each figure can be told beforehand, to the last digit.
+
+#![expect(clippy::unwrap_used, reason = "a test that finds nothing where something must be has failed")]
+
+#[path = "virtual_time/answer.rs"]
+mod answer;
+#[path = "virtual_time/server.rs"]
+mod server;
+#[path = "virtual_time/stage.rs"]
+mod stage;
+
+#[path = "virtual_time/accounting.rs"]
+mod accounting;
+#[path = "virtual_time/closed_loop.rs"]
+mod closed_loop;
+#[path = "virtual_time/drain.rs"]
+mod drain;
+#[path = "virtual_time/failures.rs"]
+mod failures;
+#[path = "virtual_time/figures.rs"]
+mod figures;
+#[path = "virtual_time/schedule.rs"]
+mod schedule;
+#[path = "virtual_time/stop.rs"]
+mod stop;
+#[path = "virtual_time/times.rs"]
+mod times;
+#[path = "virtual_time/windows.rs"]
+mod windows;
