@@ -14,11 +14,13 @@ use tonnage::seed::Seed;
 use tonnage::stats::Slo;
 use tonnage::units::Micros;
 
-#[expect(clippy::print_stdout, reason = "a table for whoever runs it")]
 fn main() {
-    let rows: u64 =
-        std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(1_000_000);
-    let clock = Clock::real().monotonic().expect("a real clock");
+    let rows = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(1_000_000);
+    Clock::run_real(|clock| async move { measure(&clock, rows) }).expect("a clock");
+}
+
+#[expect(clippy::print_stdout, reason = "a table for whoever runs it")]
+fn measure(clock: &Clock, rows: u64) {
     let folder = std::env::temp_dir().join(format!("tonnage-bench-{}", std::process::id()));
     let mut writer = Writer::create(&Place::Exact(folder.clone()), &manifest(rows), "").expect("a folder");
     let begin = clock.now();
