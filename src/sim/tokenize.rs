@@ -48,20 +48,14 @@ fn each_word<'a>(text: &'a str, mut take: impl FnMut(&'a str)) {
         text.split_whitespace().for_each(take);
         return;
     }
-    let is_space = |byte: u8| matches!(byte, b' ' | b'\t'..=b'\r');
-    let mut start = None;
-    for (at, byte) in text.bytes().enumerate() {
-        match (is_space(byte), start) {
-            (false, None) => start = Some(at),
-            (true, Some(from)) => {
-                take(&text[from..at]);
-                start = None;
-            }
-            _ => {}
-        }
-    }
-    if let Some(from) = start {
-        take(&text[from..]);
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    let bytes = text.as_bytes();
+    let mut start = 0;
+    while let Some(blanks) = bytes[start..].iter().position(|byte| !is_space(byte)) {
+        start += blanks;
+        let end = bytes[start..].iter().position(is_space).map_or(bytes.len(), |length| start + length);
+        take(&text[start..end]);
+        start = end;
     }
 }
 
