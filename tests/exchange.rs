@@ -19,5 +19,13 @@ mod preflight;
 mod refusals;
 #[path = "exchange/request.rs"]
 mod request;
+#[path = "exchange/retries.rs"]
+mod retries;
+#[path = "exchange/stamps.rs"]
+mod stamps;
 #[path = "exchange/tcp.rs"]
 mod tcp;
+#[path = "exchange/tls.rs"]
+mod tls;
+#[path = "exchange/ways.rs"]
+mod ways;

@@ -10,6 +10,7 @@ use super::completions::CompletionsArgs;
 use super::init::InitArgs;
 use super::man::ManArgs;
 use super::schema::SchemaArgs;
+use super::score::ScoreArgs;
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -64,6 +65,8 @@ pub(super) enum Command {
     Sim(SimArgs),
     /// Say what is wrong with scenarios and what they would do, without any traffic
     Check(CheckArgs),
+    /// Check the answers of a file of predictions and truths
+    Score(ScoreArgs),
     /// Write a scenario to start from
     Init(InitArgs),
     /// Print the JSON Schema of scenarios, or the reference of their keys

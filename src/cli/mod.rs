@@ -16,6 +16,7 @@ mod rehearse;
 mod report;
 mod run;
 mod schema;
+mod score;
 mod signals;
 mod sim;
 mod target;
@@ -35,6 +36,7 @@ pub fn main() -> ExitCode {
         Command::Rehearse(args) => rehearse::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Check(args) => check::run(args),
+        Command::Score(args) => score::run(args),
         Command::Init(args) => init::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Completions(args) => completions::run(args),

@@ -118,6 +118,7 @@ impl Prepared {
                 stream: workload.request.stream,
                 temperature: Some(workload.request.temperature),
                 extra: workload.request.extra.clone(),
+                ..BodyOptions::default()
             },
         });
         Composer::new(plan, self.scenario.target.api, forms.collect(), self.salt, self.run_id.clone())

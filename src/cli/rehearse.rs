@@ -71,7 +71,7 @@ async fn rehearse(
         ours
     });
     let client = Rc::new(target::client(&clock, connector, &url, prepared)?);
-    let model = target::find_model(&client, &url, scenario.target.model.as_deref()).await?;
+    let model = target::find_model(&client, &clock, &url, &scenario.target, true).await?;
     let mut source = Source::inline(prepared.composer(&model));
     let stamps = client.stamp_source().name();
     let facts = Facts { prepared, model, clock: ClockKind::Virtual, stamps, simulated: true };

@@ -1,6 +1,5 @@
 //! `tonnage run`: the real path.
 
-use std::pin::pin;
 use std::rc::Rc;
 
 use tokio::sync::mpsc::unbounded_channel;
@@ -9,11 +8,10 @@ use super::args::{RunArgs, ScenarioArgs};
 use super::book::{End, Facts};
 use super::collecting::{self, Gathered};
 use super::exit::{Exit, Failure};
-use super::live::{Live, PATIENCE, say};
+use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::signals::{self, Signal};
 use super::{environment, sim, target};
-use crate::client::{Client, Connector};
 use crate::clock::Clock;
 use crate::results::manifest::{ClockKind, State};
 use crate::run::ahead::Source;
@@ -67,12 +65,10 @@ struct Measuring<'a> {
 impl Measuring<'_> {
     async fn measure(&self, clock: Clock) -> Result<Exit, Failure> {
         let scenario = &self.prepared.scenario;
-        let connector = Connector::resolve(&self.url).await.map_err(|error| {
-            let help = "check the address of the target, or name another with --target URL";
-            Failure::new(Exit::Unreachable, format!("{}\n  help: {help}", error.message))
-        })?;
+        let connector = target::connector(&self.url, &scenario.target).await?;
         let client = Rc::new(target::client(&clock, connector, &self.url, self.prepared)?);
-        let model = self.find_model(&clock, &client).await?;
+        let quiet = self.args.quiet;
+        let model = target::find_model(&client, &clock, &self.url, &scenario.target, quiet).await?;
         let source = Source::threaded(self.prepared.composer(&model));
         let mut source =
             source.map_err(|error| Failure::unexpected(format!("cannot start a thread: {error}")))?;
@@ -134,19 +130,6 @@ impl Measuring<'_> {
         let gathered = collecting.join().map_err(|_| Failure::unexpected("the collecting thread died"))?;
         let origin_monotonic_ns = clock.origin_monotonic_ns().map(|zero| zero + origin.0);
         conclude(&facts, gathered, &ending, origin_monotonic_ns, caught.get(), self.args)
-    }
-
-    /// Looks whether the target is there; says so if that takes a while.
-    async fn find_model(&self, clock: &Clock, client: &Client) -> Result<String, Failure> {
-        let stated = self.prepared.scenario.target.model.as_deref();
-        let mut finding = pin!(target::find_model(client, &self.url, stated));
-        tokio::select! {
-            biased;
-            found = &mut finding => return found,
-            () = clock.sleep(PATIENCE), if !self.args.quiet => {}
-        }
-        say(&format!("waiting for {} …", self.url));
-        finding.await
     }
 
     /// Says what is about to happen, with the limits that will hold.

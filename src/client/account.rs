@@ -19,7 +19,7 @@ pub(super) struct Account<'a> {
 impl<'a> Account<'a> {
     /// Opens the account of an exchange that begins now on the connection of `meter`.
     pub(super) fn open(client: &'a Client, timeline: &'a mut Timeline, meter: &Rc<Meter>) -> Account<'a> {
-        meter.begin();
+        meter.begin(client.clock.now());
         Account { client, timeline, decoder: Decoder::new(client.api, None), meter: Rc::clone(meter) }
     }
 
@@ -35,6 +35,11 @@ impl Drop for Account<'_> {
         timeline.bytes_sent = meter.sent.get();
         timeline.bytes_received = meter.received.get();
         timeline.first_byte = meter.first_read.get();
+        timeline.reads.clamped = meter.clamped.get();
+        timeline.reads.delay_max = meter.delay_max.get();
+        if !client.clock.is_virtual() {
+            timeline.stamp = meter.source();
+        }
         timeline.upload = meter.first_write.get().map(|first| meter.last_write.get().since(first));
         let answer = decoder.answer();
         timeline.usage = answer.usage();

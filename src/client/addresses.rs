@@ -1,6 +1,7 @@
 //! The addresses of a target, and what is known of each.
 
 use std::cell::Cell;
+use std::fmt::Display;
 use std::io;
 use std::net::SocketAddr;
 
@@ -99,7 +100,8 @@ async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-fn refused(address: SocketAddr, error: &io::Error) -> ConnectError {
+/// What a failed attempt to connect to `address` means.
+pub(super) fn refused(address: impl Display, error: &io::Error) -> ConnectError {
     use nix::errno::Errno;
     let (outcome, message) = match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EADDRNOTAVAIL) => (

@@ -11,6 +11,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 
 use super::connect::ByteStream;
+use super::pool::Owner;
 use super::stamp::{Meter, Stamped};
 use crate::clock::Clock;
 
@@ -23,6 +24,7 @@ pub(super) struct Link {
     /// what will not come.
     connection: Option<Pin<Box<Connection>>>,
     pub(super) meter: Rc<Meter>,
+    pub(super) owner: Owner,
 }
 
 /// What a response body had to say.
@@ -37,12 +39,16 @@ impl Link {
     ///
     /// # Errors
     /// None that a new stream can raise in practice; hyper reserves the right.
-    pub(super) async fn open(stream: ByteStream, clock: Clock) -> hyper::Result<Link> {
-        let meter = Rc::new(Meter::default());
+    pub(super) async fn open(
+        stream: ByteStream,
+        clock: Clock,
+        meter: Rc<Meter>,
+        owner: Owner,
+    ) -> hyper::Result<Link> {
         let stamped = Stamped::new(stream, clock, Rc::clone(&meter));
         let (sender, connection) =
             http1::Builder::new().writev(true).handshake(TokioIo::new(stamped)).await?;
-        Ok(Link { sender, connection: Some(Box::pin(connection)), meter })
+        Ok(Link { sender, connection: Some(Box::pin(connection)), meter, owner })
     }
 
     /// Looks at an idle connection: whether it can carry another request. One that the server has closed, or
@@ -104,7 +110,8 @@ mod tests {
     fn a_request_on_a_connection_that_ended_after_it_was_looked_at_fails_at_once() {
         Clock::run_virtual(|clock| async move {
             let (mut server, client) = tokio::io::duplex(1 << 10);
-            let mut link = Link::open(ByteStream::Memory(client), clock.clone()).await.unwrap();
+            let mut link =
+                Link::open(ByteStream::Memory(client), clock.clone(), Rc::default(), None).await.unwrap();
             let request = || hyper::Request::new(Full::new(Bytes::new()));
             let answer = async {
                 assert!(server.read(&mut [0; 1 << 10]).await.unwrap() > 0);

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::task::Poll;
 
 use bytes::Bytes;
+use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
 use hyper::http::response::Parts;
@@ -16,7 +17,7 @@ use super::link::{Link, Read};
 use super::settle::settle;
 use super::watch::{Progress, Watch};
 use crate::protocol::{Answer, Failure, Step, error_message};
-use crate::record::{Outcome, Stamp, Timeline, Usage};
+use crate::record::{Outcome, Reads, Stamp, Timeline, Usage};
 use crate::units::Nanos;
 use crate::wire::sse;
 
@@ -78,11 +79,18 @@ impl<'a> Reading<'a> {
 
     async fn stream(mut self, hand_over: HandOver<'_>) -> Outcome {
         let mut parser = sse::Parser::new();
+        let mut bearing = Bearing::default();
         loop {
             let piece = self.next().await;
-            let at = self.latest;
+            let (at, read) = (self.latest, self.link.meter.reads.get());
             let Account { timeline, decoder, .. } = &mut self.account;
-            let mut take = |event: sse::Event<'_>| note(timeline, decoder.event(event), at, hand_over);
+            let mut take = |event: sse::Event<'_>| {
+                let step = decoder.event(event);
+                if step.is_token_bearing() {
+                    bearing.count(read, &mut timeline.reads);
+                }
+                note(timeline, step, at, hand_over)
+            };
             let (fed, is_end) = match piece {
                 Piece::Data(bytes) => (parser.feed(&bytes, &mut take), false),
                 Piece::End => (parser.finish(&mut take), true),
@@ -134,6 +142,10 @@ impl<'a> Reading<'a> {
         let mut text = error_message(&bytes);
         if text.is_empty() {
             text = self.head.status.to_string();
+        }
+        if self.head.status == StatusCode::NOT_FOUND {
+            // The likeliest reason is a wrong base path, which the scenario's URL alone does not show.
+            text = format!("POST {}: {text}", self.client.url);
         }
         let is_whole = broken.is_none();
         if let Some((_, message)) = broken {
@@ -233,6 +245,27 @@ fn judge(answer: &Answer, broken: Option<Break>, is_blank: bool) -> (Outcome, Op
         }
         (None, Outcome::Empty, _) => (Outcome::Empty, Some("the answer holds no token".to_owned())),
         (None, outcome, _) => (outcome, None),
+    }
+}
+
+/// The read that completed the latest token-bearing event.
+#[derive(Default)]
+struct Bearing {
+    read: u64,
+    events: u64,
+}
+
+impl Bearing {
+    /// Counts an event that `read` completed.
+    fn count(&mut self, read: u64, reads: &mut Reads) {
+        if self.read != read {
+            *self = Bearing { read, events: 0 };
+            reads.bearing += 1;
+        }
+        self.events += 1;
+        if self.events == 2 {
+            reads.shared += 1;
+        }
     }
 }
 

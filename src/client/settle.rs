@@ -9,6 +9,7 @@ use hyper::body::Incoming;
 
 use super::Client;
 use super::link::{Link, Read};
+use crate::scenario::Connections;
 
 /// How long the connection of a finished answer may take to end the response before it is given up.
 const LINGER: Duration = Duration::from_secs(1);
@@ -18,6 +19,9 @@ const TRAILING_LIMIT_BYTES: usize = 64 << 10;
 /// Gives `link` back to the pool once `body` is at its end. A server may hold the end back for a while after the
 /// last event; that is waited for beside the schedule, not in it.
 pub(super) async fn settle(client: &Client, mut link: Link, mut body: Incoming) {
+    if client.connections == Connections::PerRequest {
+        return;
+    }
     let pool = Rc::clone(&client.pool);
     let mut room_bytes = TRAILING_LIMIT_BYTES;
     let now = poll_fn(|context| Poll::Ready(at_end(&mut link, &mut body, &mut room_bytes, context))).await;

@@ -268,11 +268,7 @@ impl Comparison {
             };
             let (from, to) = (first.base_runs, first.new_runs);
             let _ = writeln!(out, "{}: {} against {}; {unit}", first.phase, runs(from), runs(to));
-            let _ = writeln!(
-                out,
-                "  {:<25} {:>10} {:>10} {:>9}  {:<21}",
-                "", "base", "new", "change", "95 % interval"
-            );
+            let _ = writeln!(out, "  {:<25} {:>10} {:>10} {:>9}  95 % interval", "", "base", "new", "change");
             for line in lines {
                 let _ = writeln!(out, "{}", line.text().trim_end());
             }

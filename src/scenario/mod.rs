@@ -17,6 +17,7 @@ mod schema;
 mod secret;
 mod source;
 mod suggest;
+mod transport;
 mod tree;
 mod url;
 mod values;
@@ -33,6 +34,7 @@ pub use resolved::{explained, resolved};
 pub use schema::schema;
 pub use secret::Secret;
 pub use source::Overrides;
+pub use transport::{Connections, Retries, Stamps, TlsOptions, Transport};
 pub use url::{Scheme, TargetUrl, UrlError};
 
 use crate::arrival::Process;
@@ -74,6 +76,8 @@ pub struct Target {
     pub headers: Vec<(String, Secret)>,
     /// How long a request may take.
     pub timeouts: Timeouts,
+    /// How connections to it are made and measured.
+    pub transport: Transport,
 }
 
 /// Where a server is.

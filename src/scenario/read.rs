@@ -12,11 +12,12 @@ use super::fields::{Fields, Problems, abridged};
 use super::origin::Origins;
 use super::secret::is_secret_name;
 use super::source::{self, Document};
+use super::transport;
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
-    Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, Requests, Scenario, Secret, Target,
-    Timeouts, Workload,
+    Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, Requests, Scenario, Secret,
+    Target, Timeouts, Workload,
 };
 use crate::arrival::Process;
 use crate::dataset::{self, Format, WhenExhausted};
@@ -73,6 +74,14 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
             "no phase is measured, so the run has no results",
             help,
         );
+    }
+    if let (Some(target), Some(phases)) = (&target, &phases)
+        && target.transport.connections == Connections::PerUser
+        && phases.iter().any(|phase| !matches!(phase.load, Load::Closed { .. }))
+    {
+        let message = "`connections = \"per_user\"` needs users, and an open loop has none";
+        let at = top.table("target").and_then(|target| target.place("connections"));
+        top.problems.error(at, message, "use `load.closed` in every phase, or another value");
     }
     let workloads = workloads.filter(|workloads| !workloads.is_empty())?;
     let phases = phases.filter(|phases| !phases.is_empty())?;
@@ -149,7 +158,16 @@ fn target(fields: &Fields<'_>) -> Option<Target> {
         let (idle, total) = (fields.value("idle", Field::duration), fields.value("total", Field::duration));
         Some(Timeouts { connect: connect?, first_token: first_token?, idle: idle?, total })
     });
-    Some(Target { endpoint: endpoint?, api: api?, model, api_key_env, headers, timeouts: timeouts? })
+    let transport = transport::read(fields, endpoint.as_ref());
+    Some(Target {
+        endpoint: endpoint?,
+        api: api?,
+        model,
+        api_key_env,
+        headers,
+        timeouts: timeouts?,
+        transport: transport?,
+    })
 }
 
 /// Headers that say how a request is framed or which one it is.
@@ -348,7 +366,7 @@ fn prompt(fields: &Fields<'_>) -> Option<PromptSource> {
     Some(PromptSource::Dataset(source))
 }
 
-fn existing_file(field: Field<'_>, problems: &Problems<'_>) -> Result<PathBuf, Refusal> {
+pub(super) fn existing_file(field: Field<'_>, problems: &Problems<'_>) -> Result<PathBuf, Refusal> {
     let label = field.label;
     let folder = problems.folder(field.node.at);
     let path = folder.join(field.text()?);

@@ -5,7 +5,7 @@
 
 /// Steps that one comparison may take. A step is a token looked at, a node evaluated, or a product of two machine
 /// words: some tens of milliseconds in all.
-const LIMIT: u64 = 4_000_000;
+pub(super) const LIMIT: u64 = 20_000_000;
 
 /// The longest answer that is looked at, in bytes.
 pub(super) const MAX_ANSWER: usize = 4096;
@@ -31,10 +31,14 @@ impl Work {
         (self.spent <= LIMIT).then_some(())
     }
 
-    /// Pays for an operation on numbers of so many bits: a product, or the greatest common divisor that keeps a
-    /// fraction in lowest terms.
-    pub(super) fn spend_bits(&mut self, a: u64, b: u64) -> Option<()> {
+    /// Pays for the product of numbers of so many bits.
+    pub(super) fn spend_product(&mut self, a: u64, b: u64) -> Option<()> {
         self.spend(1 + (a / 64 + 1) * (b / 64 + 1))
+    }
+
+    /// Pays for the greatest common divisor of numbers of so many bits, which takes a subtraction a bit.
+    pub(super) fn spend_divisor(&mut self, bits: u64) -> Option<()> {
+        self.spend(1 + bits * (bits / 64 + 1))
     }
 
     /// Steps spent so far.

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::prefix::fold;
+use super::prefix::{fold, fold_bytes};
 use super::tokenize::Tokenize;
 use crate::seed::Seed;
 
@@ -209,22 +209,15 @@ pub(super) struct KeyMaker(u64);
 impl KeyMaker {
     /// Keys of another seed give other answers to the same prompts.
     pub(super) fn new(seed: u64) -> KeyMaker {
-        // FNV-1a (Fowler, Noll, Vo).
-        KeyMaker(0xcbf2_9ce4_8422_2325 ^ fold(0, seed))
+        KeyMaker(seed)
     }
 
     pub(super) fn add(&mut self, piece: &str) {
-        piece.bytes().for_each(|byte| self.mix(byte));
-        // No text contains this byte.
-        self.mix(0xff);
+        self.0 = fold_bytes(self.0, piece.as_bytes());
     }
 
     pub(super) fn key(self) -> u64 {
         self.0
-    }
-
-    fn mix(&mut self, byte: u8) {
-        self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     }
 }
 
@@ -246,8 +239,8 @@ mod tests {
     #[test]
     fn an_answer_follows_from_prompt_and_seed_for_ever() {
         let answer = to(0, &["user", "How heavy is a tonne?"]);
-        insta::assert_snapshot!(words(&answer, 8), @"before pilot deck day course sea ready balance");
-        assert_eq!(answer.tokens(100), 81);
+        insta::assert_snapshot!(words(&answer, 8), @"freight deck slow freight harbour deck vessel ready");
+        assert_eq!(answer.tokens(100), 125);
         assert_ne!(answer, to(0, &["user", "How heavy is a tonne", "?"]));
         assert_ne!(answer, to(0, &["system", "How heavy is a tonne?"]));
         assert_ne!(answer, to(1, &["user", "How heavy is a tonne?"]));

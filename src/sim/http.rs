@@ -206,6 +206,7 @@ impl Server {
                 .auto_date_header(false)
                 .header_read_timeout(None)
                 .max_buf_size(CONNECTION_BUFFER)
+                .writev(false)
                 .serve_connection(TokioIo::new(wire), service);
             let mut connection = std::pin::pin!(connection);
             let Some(idle_close) = manner.idle_close else {

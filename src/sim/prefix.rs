@@ -53,6 +53,16 @@ pub(super) fn fold(hash: u64, value: u64) -> u64 {
     bits ^ (bits >> 31)
 }
 
+/// Mixes `bytes` into `hash`, and how many they are, so that pieces do not run together.
+pub(super) fn fold_bytes(hash: u64, bytes: &[u8]) -> u64 {
+    let (chunks, rest) = bytes.as_chunks::<8>();
+    let hash = chunks
+        .iter()
+        .fold(fold(hash, bytes.len() as u64), |hash, chunk| fold(hash, u64::from_le_bytes(*chunk)));
+    let last = rest.iter().rfold(0, |value, byte| value << 8 | u64::from(*byte));
+    if rest.is_empty() { hash } else { fold(hash, last) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -105,10 +105,14 @@ fn c036_a_request_refused_for_now_is_a_failure_and_not_sent_again() {
 
 #[test]
 fn a_refusal_without_text_is_told_by_its_status() {
-    for (status, text) in [("502 Bad Gateway", "502 Bad Gateway"), ("404 Not Found", "404 Not Found")] {
-        let timeline = ask(reply(status, "text/html").framed(Framing::Length));
-        assert_eq!((timeline.outcome, timeline.error.as_deref()), (Outcome::HttpError, Some(text)));
-    }
+    let timeline = ask(reply("502 Bad Gateway", "text/html").framed(Framing::Length));
+    assert_eq!((timeline.outcome, timeline.error.as_deref()), (Outcome::HttpError, Some("502 Bad Gateway")));
+}
+
+#[test]
+fn c148_a_path_that_is_not_there_is_told_with_the_whole_url() {
+    let gone = reply("404 Not Found", "application/json").at(1, r#"{"detail":"Not Found"}"#);
+    assert_eq!(ask(gone).error.as_deref(), Some("POST http://mock.test:8000/v1/chat/completions: Not Found"));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use tonnage::clock::Clock;
 use tonnage::prompt::Outgoing;
 use tonnage::protocol::Api;
 use tonnage::record::{Outcome, Planned, RequestRecord, Stamp, Timeline, Usage};
-use tonnage::scenario::{TargetUrl, Timeouts};
+use tonnage::scenario::{TargetUrl, Timeouts, TlsOptions, Transport};
 use tonnage::units::Nanos;
 
 use super::script::Script;
@@ -66,7 +66,7 @@ impl Bench {
 /// A way to a server at this address.
 pub(crate) async fn resolve(authority: &str) -> Connector {
     let url = TargetUrl::parse(&format!("http://{authority}")).unwrap();
-    Connector::resolve(&url).await.unwrap()
+    Connector::resolve(&url, &TlsOptions::default()).await.unwrap()
 }
 
 /// What becomes of one request for a stream, sent at zero of the virtual clock, on a new connection.
@@ -91,6 +91,7 @@ pub(crate) fn settings() -> Settings {
         authority: "mock.test:8000".to_owned(),
         path: "/v1/chat/completions".to_owned(),
         models_path: "/v1/models".to_owned(),
+        health_path: "/health".to_owned(),
         api: Api::Chat,
         headers: vec![(AUTHORIZATION, key), header("x-tenant", "load-test")],
         timeouts: Timeouts {
@@ -99,6 +100,7 @@ pub(crate) fn settings() -> Settings {
             idle: Duration::from_secs(60),
             total: None,
         },
+        transport: Transport::default(),
     }
 }
 

@@ -13,3 +13,4 @@ pub(crate) mod bench;
 pub(crate) mod frames;
 pub(crate) mod script;
 pub(crate) mod server;
+pub(crate) mod tls;

@@ -4,11 +4,12 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, DuplexStream};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Notify;
 
 use tonnage::client::Connector;
@@ -96,6 +97,10 @@ impl Wire for DuplexStream {
     fn reset(self) {}
 }
 
+impl Wire for UnixStream {
+    fn reset(self) {}
+}
+
 impl Wire for TcpStream {
     fn reset(self) {
         self.set_zero_linger().unwrap();
@@ -143,7 +148,12 @@ impl Server {
 
     /// Serves on a port of its own on loopback.
     pub(crate) async fn on_loopback(&self) -> SocketAddr {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        self.on("127.0.0.1").await
+    }
+
+    /// Serves on a port of its own of this address.
+    pub(crate) async fn on(&self, address: &str) -> SocketAddr {
+        let listener = TcpListener::bind((address, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let server = self.clone();
         tokio::task::spawn_local(async move {
@@ -153,6 +163,17 @@ impl Server {
             }
         });
         address
+    }
+
+    /// Serves on a socket of the file system.
+    pub(crate) fn on_socket(&self, path: &Path) {
+        let listener = UnixListener::bind(path).unwrap();
+        let server = self.clone();
+        tokio::task::spawn_local(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::task::spawn_local(server.clone().attend(stream));
+            }
+        });
     }
 
     /// The requests read so far.

@@ -24,7 +24,7 @@ use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
 use tonnage::run::stop::{Stop, StopSwitch};
 use tonnage::run::{Ending, Run};
-use tonnage::scenario::{Overrides, PromptSource, Scenario, parse};
+use tonnage::scenario::{Overrides, PromptSource, Scenario, Transport, parse};
 use tonnage::seed::Seed;
 use tonnage::sim::{Options, Profile, Server};
 use tonnage::stats::{Finding, SummaryRow, TimelineRow};
@@ -167,6 +167,7 @@ impl Stage {
                 stream: workload.request.stream,
                 temperature: Some(workload.request.temperature),
                 extra: workload.request.extra.clone(),
+                ..BodyOptions::default()
             },
         });
         Composer::new(plan, scenario.target.api, forms.collect(), Salt(self.salt), "run".to_owned())
@@ -215,9 +216,11 @@ impl Stage {
             authority: "server".to_owned(),
             path: scenario.target.api.path().to_owned(),
             models_path: "/v1/models".to_owned(),
+            health_path: "/health".to_owned(),
             api: scenario.target.api,
             headers: Vec::new(),
             timeouts: scenario.target.timeouts,
+            transport: Transport::default(),
         };
         let client = Client::new(clock.clone(), connector, settings).unwrap();
         let results = tempfile::tempdir().unwrap();

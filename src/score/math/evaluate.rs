@@ -24,20 +24,14 @@ pub(super) fn exact(node: &Node, work: &mut Work) -> Option<Rational> {
         Node::Sum(terms) => {
             let mut sum = Rational::zero();
             for term in terms {
-                let term = exact(term, work)?;
-                pay(&sum, &term, work)?;
-                sum += term;
-                bounded(&sum)?;
+                sum = plus(sum, exact(term, work)?, work)?;
             }
             sum
         }
         Node::Product(factors) => {
             let mut product = Rational::one();
             for factor in factors {
-                let factor = exact(factor, work)?;
-                pay(&product, &factor, work)?;
-                product *= factor;
-                bounded(&product)?;
+                product = times(product, exact(factor, work)?, work)?;
             }
             product
         }
@@ -52,7 +46,7 @@ pub(super) fn exact(node: &Node, work: &mut Work) -> Option<Rational> {
         Node::Power(base, exponent) => {
             let exponent = exact(exponent, work)?;
             let base = exact(base, work)?;
-            let root = root(&base, &index(exponent.denom())?, work)?;
+            let root = root(&base, index(exponent.denom())?, work)?;
             power(&root, exponent.numer(), work)?
         }
         Node::Root(index_node, radicand) => {
@@ -61,7 +55,7 @@ pub(super) fn exact(node: &Node, work: &mut Work) -> Option<Rational> {
                 return None;
             }
             let radicand = exact(radicand, work)?;
-            root(&radicand, &index(degree.numer())?, work)?
+            root(&radicand, index(degree.numer())?, work)?
         }
         Node::Apply(function, argument) => apply_exact(*function, exact(argument, work)?, work)?,
         Node::Choose(above, below) => {
@@ -83,11 +77,32 @@ fn bounded(value: &Rational) -> Option<()> {
     (bits(value) <= MAX_BITS).then_some(())
 }
 
-fn pay(a: &Rational, b: &Rational, work: &mut Work) -> Option<()> {
-    // Adding fractions and keeping them in lowest terms costs their product in each of its steps.
-    let whole = a.is_integer() && b.is_integer();
-    let (a, b) = (bits(a), bits(b));
-    if whole { work.spend_bits(a, b) } else { work.spend_bits(a + b, a + b) }
+/// A sum. Whole numbers are kept from the fractions' way, which would look for common divisors with 1.
+fn plus(a: Rational, b: Rational, work: &mut Work) -> Option<Rational> {
+    let sum = if a.is_integer() && b.is_integer() {
+        work.spend_product(bits(&a), 64)?;
+        Rational::from_integer(a.into_raw().0 + b.into_raw().0)
+    } else {
+        work.spend_divisor(bits(&a) + bits(&b))?;
+        a + b
+    };
+    bounded(&sum)?;
+    Some(sum)
+}
+
+/// A product.
+fn times(a: Rational, b: Rational, work: &mut Work) -> Option<Rational> {
+    let product = if a.is_integer() && b.is_integer() {
+        work.spend_product(bits(&a), bits(&b))?;
+        Rational::from_integer(a.into_raw().0 * b.into_raw().0)
+    } else if a.is_one() {
+        b
+    } else {
+        work.spend_divisor(bits(&a).max(bits(&b)))?;
+        a * b
+    };
+    bounded(&product)?;
+    Some(product)
 }
 
 fn index(index: &BigInt) -> Option<u32> {
@@ -106,15 +121,14 @@ fn power(base: &Rational, exponent: &BigInt, work: &mut Work) -> Option<Rational
         return (exponent.is_positive()).then(Rational::zero);
     }
     if base.abs().is_one() {
-        let even = exponent.bit(0).then_some(()).is_none();
-        return Some(if even { Rational::one() } else { base.clone() });
+        return Some(if exponent.bit(0) { base.clone() } else { Rational::one() });
     }
     let magnitude = exponent.abs().to_u32()?;
     let size = bits(base).checked_mul(u64::from(magnitude))?;
     if size > MAX_BITS {
         return None;
     }
-    work.spend_bits(size, size)?;
+    work.spend_product(size, size)?;
     let value = Rational::new_raw(
         num_traits::pow(base.numer().clone(), magnitude as usize),
         num_traits::pow(base.denom().clone(), magnitude as usize),
@@ -123,19 +137,19 @@ fn power(base: &Rational, exponent: &BigInt, work: &mut Work) -> Option<Rational
 }
 
 /// The real root where it is rational. Odd roots of negative numbers are negative.
-fn root(value: &Rational, index: &u32, work: &mut Work) -> Option<Rational> {
-    if *index == 1 {
+fn root(value: &Rational, index: u32, work: &mut Work) -> Option<Rational> {
+    if index == 1 {
         return Some(value.clone());
     }
-    if value.is_negative() && index % 2 == 0 {
+    if value.is_negative() && index.is_multiple_of(2) {
         return None;
     }
     let size = bits(value);
-    work.spend_bits(size * 8, size)?;
-    let above = value.numer().nth_root(*index);
-    let below = value.denom().nth_root(*index);
-    let is_exact = num_traits::pow(above.clone(), *index as usize) == *value.numer()
-        && num_traits::pow(below.clone(), *index as usize) == *value.denom();
+    work.spend_product(size * 8, size)?;
+    let above = value.numer().nth_root(index);
+    let below = value.denom().nth_root(index);
+    let is_exact = num_traits::pow(above.clone(), index as usize) == *value.numer()
+        && num_traits::pow(below.clone(), index as usize) == *value.denom();
     is_exact.then(|| Rational::new_raw(above, below))
 }
 
@@ -148,7 +162,7 @@ fn apply_exact(function: Function, argument: Rational, work: &mut Work) -> Optio
             let top = small(&argument, MAX_FACTORIAL)?;
             let mut product = BigInt::one();
             for factor in 2..=top {
-                work.spend_bits(product.bits(), 32)?;
+                work.spend_product(product.bits(), 32)?;
                 product *= factor;
             }
             Some(product.into())
@@ -178,7 +192,7 @@ fn choose(above: u32, below: u32, work: &mut Work) -> Option<Rational> {
     let below = below.min(above - below);
     let mut product = BigInt::one();
     for step in 0..below {
-        work.spend_bits(product.bits(), 64)?;
+        work.spend_product(product.bits(), 64)?;
         product = product * (above - step) / (step + 1);
     }
     Some(product.into())

@@ -2,10 +2,8 @@
 
 use proptest::prelude::*;
 
+use super::work::LIMIT;
 use super::*;
-
-/// More steps than any comparison below takes; [`Work`] would stop at four times as many.
-const MANY_STEPS: u64 = 1_000_000;
 
 /// The answer of a response for every kind, compared with itself and with the truth; returns the steps taken.
 fn steps(response: &str, truth: &str) -> u64 {
@@ -148,13 +146,23 @@ fn hostile_answers_end_after_few_steps() {
             format!("The answer is {body}."),
         ] {
             let steps = steps(&response, "5");
-            assert!(steps < MANY_STEPS, "{steps} steps: {}", &response[..response.floor_char_boundary(60)]);
+            assert!(steps < 2 * LIMIT, "{steps} steps: {}", &response[..response.floor_char_boundary(60)]);
         }
     }
 }
 
 #[test]
-fn a_megabyte_of_anything_is_read_and_refused() {
+fn a_megabyte_of_digits_or_braces_is_read_and_refused() {
+    for unit in ["7", "{", "\\boxed{", "1,"] {
+        let text = unit.repeat(1_000_000 / unit.len());
+        for kind in ["gsm8k", "math"] {
+            assert_ne!(verdict(kind, &text, "5"), Verdict::Right, "{unit}");
+        }
+    }
+}
+
+#[test]
+fn a_long_text_of_anything_is_read_and_refused() {
     for unit in [
         "7",
         "7,",
@@ -206,9 +214,9 @@ fn a_megabyte_of_anything_is_read_and_refused() {
         "=",
         "≈",
     ] {
-        let text = unit.repeat(1 + 200_000 / unit.len());
+        let text = unit.repeat(1 + 30_000 / unit.len());
         let steps = steps(&text, "5");
-        assert!(steps < MANY_STEPS, "{steps} steps: {unit:?}");
+        assert!(steps < 2 * LIMIT, "{steps} steps: {unit:?}");
     }
 }
 
@@ -307,11 +315,11 @@ fn texts() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 2000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn no_text_panics_or_takes_many_steps(response in texts(), truth in texts()) {
-        prop_assert!(steps(&response, &truth) < MANY_STEPS);
+        prop_assert!(steps(&response, &truth) < 2 * LIMIT);
         prop_assert!(Rule::new(Kind::Math).unwrap().explain(&response, &truth).len() >= 4);
     }
 
@@ -342,6 +350,11 @@ proptest! {
         let back = math::compare(&right, &left, 0.0, &mut work).is_some();
         prop_assert_eq!(there, back);
     }
+
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 40, ..ProptestConfig::default() })]
 
     #[test]
     fn a_number_equals_itself_in_every_written_form(value in -9_999_999_i64..9_999_999) {

@@ -43,6 +43,9 @@ pub const FAULTS: [(&str, &str); 24] = [
     ),
 ];
 
+/// The longest time of a fault.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
 /// A rule that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultError {
@@ -88,7 +91,11 @@ fn read(name: &str, value: Option<&str>) -> Result<Fault, String> {
     let number = |text: &str| text.parse::<u64>().map_err(|_| wrong());
     let positive =
         |text: &str| number(text).and_then(|number| if number > 0 { Ok(number) } else { Err(wrong()) });
-    let time = |text: &str| parse_duration(text).map_err(|_| wrong());
+    let time = |text: &str| match parse_duration(text) {
+        Ok(time) if time <= LONGEST => Ok(time),
+        Ok(_) => Err("a time is at most a day".to_owned()),
+        Err(_) => Err(wrong()),
+    };
     let tokens = |value: Option<&str>| value.map_or(Ok(0), number);
     let end = |ending| Ok::<_, String>(RequestFault::End { stage: stage(value).ok_or_else(wrong)?, ending });
     let request = match name {

@@ -119,6 +119,7 @@ fn what_is_no_rule_is_refused_with_what_is_allowed() {
     insta::assert_snapshot!(refusal("split=0"), @"fault `split=0`: write `split=BYTES[:TIME]`, with TIME like 250ms");
     insta::assert_snapshot!(refusal("ping=0s"), @"fault `ping=0s`: write `ping=TIME`, with TIME like 250ms");
     insta::assert_snapshot!(refusal("delay=5"), @"fault `delay=5`: write `delay=TIME`, with TIME like 250ms");
+    insta::assert_snapshot!(refusal("delay=25h"), @"fault `delay=25h`: a time is at most a day");
     insta::assert_snapshot!(refusal("usage=late"), @"fault `usage=late`: write `usage=none|zero|finish|late:TIME`, with TIME like 250ms");
     insta::assert_snapshot!(refusal("document=1"), @"fault `document=1`: write `document`");
     insta::assert_snapshot!(refusal("hang@often"), @"fault `hang@often`: `@often` is no time: write `@10%`, `@1/7`, `@#7` or `@30s..60s`");
@@ -128,4 +129,14 @@ fn what_is_no_rule_is_refused_with_what_is_allowed() {
     insta::assert_snapshot!(of_header("idle-close=1s"), @"fault `idle-close=1s`: a header cannot ask for a fault of the connection");
     insta::assert_snapshot!(of_header("hang@10%"), @"fault `hang@10%`: a header is about its own request: leave out the `@`");
     assert!(refusal(&"x".repeat(10_000)).len() < 1_000);
+}
+
+#[test]
+fn every_fault_stands_in_the_documentation() {
+    let docs = include_str!("../../../docs/simulator.md");
+    for (form, _) in FAULTS {
+        for name in form.split(", ").map(|form| form.split(['=', '[']).next().unwrap()) {
+            assert!(docs.contains(&format!("`{name}")), "{name}");
+        }
+    }
 }

@@ -231,11 +231,12 @@ impl State {
         json!({ "object": "list", "data": [model] }).to_string()
     }
 
-    /// Keeps the words of `text`, as many as there is room for, to tell them from their ids.
+    /// Keeps the words of answers and those of `text`, as many as there is room for, to tell them from their ids.
     fn remember(&self, text: &str) {
         let mut lexicon = self.lexicon.borrow_mut();
         let mut ids = Vec::new();
-        for word in text.split_whitespace() {
+        let own: Vec<&str> = if lexicon.is_empty() { Vocabulary::words().collect() } else { Vec::new() };
+        for word in own.into_iter().chain(text.split_whitespace()) {
             if lexicon.len() >= LEXICON_WORDS {
                 return;
             }
@@ -252,9 +253,7 @@ impl State {
         if let Some(text) = self.reader.tokenizer.decode(ids) {
             return Ok(text);
         }
-        if !ids.is_empty() && self.lexicon.borrow().is_empty() {
-            Vocabulary::words().for_each(|word| self.remember(word));
-        }
+        self.remember("");
         let lexicon = self.lexicon.borrow();
         let words = ids.iter().map(|id| {
             lexicon.get(id).map(String::as_str).ok_or_else(|| {

@@ -222,7 +222,7 @@ impl Stream {
             end = marks
                 .into_iter()
                 .filter(|mark| *mark > index)
-                .fold(index + self.manner.tokens_an_event, u64::min);
+                .fold(index.saturating_add(self.manner.tokens_an_event), u64::min);
             if end > tokens && !is_last {
                 return Look::Wait;
             }

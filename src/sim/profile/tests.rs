@@ -268,3 +268,19 @@ error: not valid TOML: string values must be quoted, expected literal string
   = help: a line is `key = value` or `[table]`
 ");
 }
+
+#[test]
+fn every_key_of_a_profile_stands_in_the_documentation() {
+    let docs = include_str!("../../../docs/simulator.md");
+    for (_, text) in BUILT_IN {
+        for key in
+            text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once(" = "))
+        {
+            assert!(docs.contains(&format!("`{}`", key.0)), "{}", key.0);
+        }
+    }
+    assert!(Profile::NAMES.iter().all(|name| docs.contains(&format!("`{name}`"))));
+    let (_, example) = docs.split_once("```toml\n").unwrap();
+    let profile = Profile::parse("queue", example.split("```").next().unwrap()).unwrap();
+    assert_eq!(profile.parameters().max_num_seqs, 1);
+}

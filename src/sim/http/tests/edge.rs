@@ -31,13 +31,13 @@ fn a_completion_streams_and_comes_whole_with_the_same_text() {
         body["stream_options"] = json!({ "include_usage": true });
         (whole, text_of(&mut sender, ask_at("/v1/completions", &body)).await)
     });
-    insta::assert_snapshot!(whole, @r#"{"choices":[{"finish_reason":"length","index":0,"logprobs":null,"text":"light slow deck"}],"created":0,"id":"cmpl-0000000000000000","model":"tiny","object":"text_completion","usage":{"completion_tokens":3,"prompt_tokens":4,"prompt_tokens_details":{"cached_tokens":0},"total_tokens":7}}"#);
+    insta::assert_snapshot!(whole, @r#"{"choices":[{"finish_reason":"length","index":0,"logprobs":null,"text":"lantern lantern bridge"}],"created":0,"id":"cmpl-0000000000000000","model":"tiny","object":"text_completion","usage":{"completion_tokens":3,"prompt_tokens":4,"prompt_tokens_details":{"cached_tokens":0},"total_tokens":7}}"#);
     insta::assert_snapshot!(streamed, @r#"
-data: {"id":"cmpl-0000000000000001","object":"text_completion","created":0,"model":"tiny","choices":[{"index":0,"text":"light","logprobs":null,"finish_reason":null}]}
+data: {"id":"cmpl-0000000000000001","object":"text_completion","created":0,"model":"tiny","choices":[{"index":0,"text":"lantern","logprobs":null,"finish_reason":null}]}
 
-data: {"id":"cmpl-0000000000000001","object":"text_completion","created":0,"model":"tiny","choices":[{"index":0,"text":" slow","logprobs":null,"finish_reason":null}]}
+data: {"id":"cmpl-0000000000000001","object":"text_completion","created":0,"model":"tiny","choices":[{"index":0,"text":" lantern","logprobs":null,"finish_reason":null}]}
 
-data: {"id":"cmpl-0000000000000001","object":"text_completion","created":0,"model":"tiny","choices":[{"index":0,"text":" deck","logprobs":null,"finish_reason":null}]}
+data: {"id":"cmpl-0000000000000001","object":"text_completion","created":0,"model":"tiny","choices":[{"index":0,"text":" bridge","logprobs":null,"finish_reason":null}]}
 
 data: {"id":"cmpl-0000000000000001","object":"text_completion","created":0,"model":"tiny","choices":[{"index":0,"text":"","logprobs":null,"finish_reason":"length"}]}
 
@@ -170,6 +170,9 @@ fn text_becomes_ids_and_ids_that_were_shown_become_text() {
         let body = json!({ "tokens": tokens["tokens"] });
         let text = json_of(&mut sender, ask_at("/detokenize", &body)).await;
         assert_eq!(text, json!({ "prompt": "Hello there, world" }));
+        let word = crate::sim::tokenize::word_id("lantern");
+        let text = json_of(&mut sender, ask_at("/detokenize", &json!({ "tokens": [word] }))).await;
+        assert_eq!(text["prompt"], "lantern", "words of answers are known from the start");
         let body = json!({ "messages": [{ "role": "user", "content": "one two" }, { "role": "user", "content": "3" }] });
         assert_eq!(json_of(&mut sender, ask_at("/tokenize", &body)).await["count"], 2 + 4 + 1 + 4);
         insta::assert_snapshot!(exchange(&mut sender, ask_at("/detokenize", &json!({ "tokens": [7] }))).await, @r#"400 {"error":{"code":400,"message":"Token 7 is not known: ids are hashes of words, and only words that were tokenized here can be told from them.","param":"tokens","type":"BadRequestError"}}"#);
