@@ -139,7 +139,14 @@ impl Decoder {
                 Channel::Reasoning => texts.push_reasoning(text),
             }
         }
-        let tokens = self.note(generated, None, usage, true);
+        let tokens = if usage.is_some() {
+            self.note(generated, None, usage, true)
+        } else {
+            // The same in fewer steps: nearly all events come this way.
+            self.meter.pass();
+            self.answer.note(generated, None);
+            None
+        };
         Step::Output { generated, tokens, finished: false }
     }
 
@@ -231,10 +238,17 @@ struct Meter {
 }
 
 impl Meter {
+    /// Notes an event with text and without a count.
+    fn pass(&mut self) {
+        self.has_passed_text = true;
+    }
+
     /// Takes the `count` that an event states, if it does, and returns its growth if that is the event's own.
     fn read(&mut self, count: Option<u64>, has_text: bool, is_output: bool) -> Option<u64> {
         let Some(count) = count else {
-            self.has_passed_text |= has_text;
+            if has_text {
+                self.pass();
+            }
             return None;
         };
         let is_growth = !self.has_passed_text && (self.completion.is_some() || has_text);
