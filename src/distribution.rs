@@ -58,6 +58,32 @@ impl Distribution {
     }
 }
 
+/// A standard normal value. Box and Muller, "A Note on the Generation of Random Normal Deviates" (1958): two draws
+/// a value, none rejected, so that streams stay in step whatever the value.
+pub fn sample_normal(stream: &mut Stream) -> f64 {
+    let radius = libm::sqrt(2.0 * stream.exponential());
+    radius * libm::cos(std::f64::consts::TAU * stream.unit())
+}
+
+/// A gamma value of scale 1 and the given shape, above 0. Marsaglia and Tsang, "A Simple Method for Generating Gamma
+/// Variables" (2000), with their boost for shapes below 1.
+pub fn sample_gamma(shape: f64, stream: &mut Stream) -> f64 {
+    if shape < 1.0 {
+        // 1 − unit is never 0.
+        let boost = libm::pow(1.0 - stream.unit(), 1.0 / shape);
+        return sample_gamma(shape + 1.0, stream) * boost;
+    }
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / libm::sqrt(9.0 * d);
+    loop {
+        let x = sample_normal(stream);
+        let v = (1.0 + c * x).powi(3);
+        if v > 0.0 && libm::log(1.0 - stream.unit()) < 0.5 * x * x + d - d * v + d * libm::log(v) {
+            return d * v;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -161,7 +161,7 @@ pub enum Requests {
 }
 
 /// How requests arrive.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Load {
     /// At times of their own.
     Open {

@@ -29,14 +29,15 @@ pub fn resolved(scenario: &Scenario) -> String {
         out.put("warm_up", quoted(&write_duration(phase.warm_up)));
         out.put("measure", phase.measure);
         out.maybe("drain", phase.drain.map(|drain| quoted(&write_duration(drain))));
-        match phase.load {
+        match &phase.load {
             Load::Open { process, max_in_flight } => {
-                let kind = match process {
-                    Process::Poisson { .. } => "poisson",
-                    Process::Constant { .. } => "constant",
+                let (kind, rate) = match process {
+                    Process::Poisson { rate } => ("poisson", *rate),
+                    Process::Constant { rate } => ("constant", *rate),
+                    _ => continue,
                 };
-                out.put(&format!("load.{kind}.rate"), quoted(&write_rate(process.rate())));
-                out.maybe(&format!("load.{kind}.max_in_flight"), max_in_flight);
+                out.put(&format!("load.{kind}.rate"), quoted(&write_rate(rate)));
+                out.maybe(&format!("load.{kind}.max_in_flight"), *max_in_flight);
             }
             Load::Closed { users } => out.put("load.closed.users", users),
         }
