@@ -150,7 +150,7 @@ impl Facts<'_> {
             },
             phases: phases.collect(),
             skipped_rows: self.skipped_rows(),
-            about: BTreeMap::new(),
+            about: scenario.about.clone(),
             verdict: None,
         }
     }

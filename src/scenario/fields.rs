@@ -3,13 +3,14 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
+use std::path::Path;
 
 use toml::de::DeValue;
 
 use super::keys::{self, Fallback, Key, Kind};
 use super::source::Sources;
 use super::suggest;
-use super::tree::{Converter, Node, Place, Table, Value};
+use super::tree::{Converter, Entry, Node, Place, Table, Value};
 use super::values::{Field, Refusal};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 
@@ -53,7 +54,20 @@ impl<'a> Problems<'a> {
     /// File and line of a place, for help that points to it.
     pub(super) fn line(&self, at: Place) -> String {
         let location = self.sources.location(at);
-        format!("{}:{}", location.file, location.line.unwrap_or_default())
+        match location.file.starts_with("--") {
+            true => format!("`{}`", location.file),
+            false => format!("{}:{}", location.file, location.line.unwrap_or_default()),
+        }
+    }
+
+    /// The folder that a path given at `place` is relative to.
+    pub(super) fn folder(&self, at: Place) -> &Path {
+        self.sources.folder(at)
+    }
+
+    /// Whether what is missing may stand in a file that could not be had.
+    pub(super) fn is_partial(&self) -> bool {
+        self.sources.is_partial
     }
 
     pub(super) fn into_sorted(self) -> Diagnostics {
@@ -107,9 +121,11 @@ impl<'a> Fields<'a> {
     }
 
     fn check_keys(&self) {
-        let header = self.at.map(|at| self.problems.sources.shown(at)).filter(|text| text.starts_with('['));
         for entry in &self.entries.entries {
             if self.table.key(&entry.name).is_none() {
+                let begin = self.at.filter(|at| at.source == entry.at.source);
+                let header = begin.map(|at| self.problems.sources.shown(at));
+                let header = header.filter(|text| text.starts_with('['));
                 let name = abridged(&entry.name);
                 let message = format!("`{name}` is no key of {}", keys::heading(&self.scope.path));
                 let help = match self.problems.is_full() {
@@ -129,7 +145,7 @@ impl<'a> Fields<'a> {
         match given[..] {
             [] if kinds.iter().any(|kind| self.mentions(kind)) => {}
             // Both are reported as what they are: kinds by another name.
-            [] if self.has("type") || self.has("kind") => {}
+            [] if self.has("type") || self.has("kind") || self.problems.is_partial() => {}
             [] if !kinds.is_empty() => {
                 let examples = kinds.iter().filter_map(|kind| self.table.key(kind));
                 let examples =
@@ -139,10 +155,10 @@ impl<'a> Fields<'a> {
                 self.problems.error(self.at, message, format!("add {}", keys::list(&examples, "or")));
             }
             [first, second, ..] => {
-                let (first, second) = (&first.name, &second.name);
-                let message =
-                    format!("{} has both `{first}` and `{second}`", keys::heading(&self.scope.path));
-                self.problems.error(given.get(1).map(|entry| entry.at), message, "keep one of them");
+                let (one, other) = (&first.name, &second.name);
+                let message = format!("{} has both `{one}` and `{other}`", keys::heading(&self.scope.path));
+                let help = format!("keep one of them: `{one}` stands at {}", self.problems.line(first.at));
+                self.problems.error(Some(second.at), message, help);
             }
             _ => {}
         }
@@ -228,7 +244,7 @@ impl<'a> Fields<'a> {
     }
 
     fn report_missing(&self, key: &Key) {
-        if self.mentions(key.name) {
+        if self.mentions(key.name) || self.problems.is_partial() {
             return;
         }
         let owner = if self.table.path.is_empty() {
@@ -274,8 +290,8 @@ impl<'a> Fields<'a> {
                 self.inside(name),
             )),
             (_, Kind::Parameters { alone, .. }) => {
-                let mut inner = Table::default();
-                inner.set(alone, entry.at, entry.node.clone());
+                let lone = Entry { name: alone.to_owned(), at: entry.at, node: entry.node.clone() };
+                let inner = Table { entries: vec![lone] };
                 let fields =
                     Fields::open(self.problems, table, Cow::Owned(inner), Some(entry.at), self.inside(name));
                 Some(Fields { given_as: Some(key.name), ..fields })
@@ -331,7 +347,8 @@ impl<'a> Fields<'a> {
             return Vec::new();
         };
         if members.is_empty() {
-            self.report_missing(key);
+            let help = format!("write `[[{name}]]` for each");
+            self.problems.error(Some(entry.node.at), format!("`{name}` needs at least one table"), help);
         }
         let mut tables = Vec::new();
         for node in members {
@@ -371,7 +388,7 @@ fn written(text: &str) -> Option<Node> {
 }
 
 /// A name short enough for a message.
-fn abridged(name: &str) -> String {
+pub(super) fn abridged(name: &str) -> String {
     match name.char_indices().nth(60) {
         Some((at, _)) => format!("{}…", &name[..at]),
         None => name.to_owned(),

@@ -1,12 +1,14 @@
 //! The scenario: what is asked of which server, and when.
 //!
-//! A scenario is read in three steps. [`Overrides`] and files become one tree of values that know where they came
-//! from (`source`, `tree`); a walker goes through the tree by the one table of keys ([`keys`]) and collects every
+//! A scenario is read in three steps. Files and [`Overrides`] are laid over one another to one tree of values that
+//! know where they came from (`source`, `tree`, `overlay`); a walker goes through the tree by the one table of keys ([`keys`]) and collects every
 //! problem instead of stopping at the first (`fields`, `values`, `read`); the result is a plain [`Scenario`],
 //! which [`resolved()`] writes back as TOML with nothing left open. Secrets are blotted out of everything shown.
 
 mod fields;
 pub mod keys;
+mod origin;
+mod overlay;
 mod read;
 mod redact;
 mod resolved;
@@ -17,12 +19,14 @@ mod tree;
 mod url;
 mod values;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-pub use resolved::resolved;
+pub use origin::Origins;
+pub use resolved::{explained, resolved};
 pub use secret::Secret;
 pub use source::Overrides;
 pub use url::{Scheme, TargetUrl, UrlError};
@@ -41,6 +45,8 @@ pub struct Scenario {
     pub name: String,
     /// What all random choices follow from; `None` to draw one.
     pub seed: Option<u64>,
+    /// What its author says of the run, by names of their own.
+    pub about: BTreeMap<String, String>,
     /// The server.
     pub target: Target,
     /// What is asked, at least one.
@@ -184,6 +190,8 @@ pub struct Loaded {
     pub scenario: Scenario,
     /// Warnings, none of them an error.
     pub warnings: Diagnostics,
+    /// Where each value was said.
+    pub origins: Origins,
 }
 
 /// Reads the scenario file at `path` and applies `overrides`.
@@ -194,12 +202,12 @@ pub fn load(path: &Path, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
     read::read(&source::load(path, overrides)?)
 }
 
-/// Reads a scenario from `bytes`. `name` is what messages call it; files named in it are relative to `base`.
+/// Reads a scenario from `bytes`. `name` is what messages call it; files named in it are relative to `folder`.
 ///
 /// # Errors
 /// As [`load`].
-pub fn parse(name: &str, bytes: &[u8], base: &Path, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
-    read::read(&source::parse(name, bytes, base.to_owned(), overrides)?)
+pub fn parse(name: &str, bytes: &[u8], folder: &Path, overrides: &Overrides) -> Result<Loaded, Diagnostics> {
+    read::read(&source::parse(name, bytes, folder.to_owned(), overrides)?)
 }
 
 #[cfg(test)]

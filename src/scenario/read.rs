@@ -4,11 +4,13 @@
 //! not be read is `None`, and its problem has been reported where it was found.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Map, Number};
 
-use super::fields::{Fields, Problems};
+use super::fields::{Fields, Problems, abridged};
+use super::origin::Origins;
+use super::secret::is_secret_name;
 use super::source::{self, Document};
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
@@ -26,18 +28,22 @@ use crate::units::Rate;
 
 pub(super) fn read(document: &Document) -> Result<Loaded, Diagnostics> {
     let problems = Problems::new(&document.sources, document.problems.clone());
-    let scenario = scenario(&Fields::top(&problems, &document.root), &document.base);
+    let scenario = scenario(&Fields::top(&problems, &document.root));
     let problems = problems.into_sorted();
     match scenario {
-        Some(scenario) if !problems.has_errors() => Ok(Loaded { scenario, warnings: problems }),
+        Some(scenario) if !problems.has_errors() => {
+            let origins = Origins::of(&document.root, &document.sources);
+            Ok(Loaded { scenario, warnings: problems, origins })
+        }
         _ if problems.has_errors() => Err(problems),
         _ => Err(Diagnostic::error("the scenario cannot be read").at(document.sources.file()).into()),
     }
 }
 
-fn scenario(top: &Fields<'_>, base: &Path) -> Option<Scenario> {
+fn scenario(top: &Fields<'_>) -> Option<Scenario> {
     let name = top.value("name", Field::name);
     let seed = top.value("seed", Field::integer);
+    let about = top.free("about").map(|table| about(top, table)).unwrap_or_default();
     let target = top.table("target").and_then(|fields| target(&fields));
     let request = top.table("request").and_then(|fields| request(&fields));
     let slo = top.table("slo").map(|fields| limits(&fields)).unwrap_or_default();
@@ -45,7 +51,7 @@ fn scenario(top: &Fields<'_>, base: &Path) -> Option<Scenario> {
     // Collected before it is asked whether all could be read: an iterator would stop at the first that could not.
     let tables = top.tables("workload");
     check_names(&tables);
-    let workloads = tables.iter().map(|fields| workload(fields, request.as_ref(), &slo, base));
+    let workloads = tables.iter().map(|fields| workload(fields, request.as_ref(), &slo));
     let workloads = workloads.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>();
     if let (Some(workloads), Some(first)) = (&workloads, tables.first())
         && workloads.iter().all(|workload| workload.weight == 0.0)
@@ -70,7 +76,37 @@ fn scenario(top: &Fields<'_>, base: &Path) -> Option<Scenario> {
     }
     let workloads = workloads.filter(|workloads| !workloads.is_empty())?;
     let phases = phases.filter(|phases| !phases.is_empty())?;
-    Some(Scenario { name: name?, seed, target: target?, workloads, phases })
+    Some(Scenario { name: name?, seed, about, target: target?, workloads, phases })
+}
+
+fn about(fields: &Fields<'_>, table: &tree::Table) -> BTreeMap<String, String> {
+    let mut about = BTreeMap::new();
+    for entry in &table.entries {
+        let refuse = |message: String, help: &str| fields.problems.error(Some(entry.at), message, help);
+        if is_secret_name(&entry.name) {
+            let message =
+                format!("`about` is kept with the results: `{}` looks like a secret", abridged(&entry.name));
+            refuse(message, "leave it out, or give it a name that does not end like that of a key");
+            continue;
+        }
+        let text = match &entry.node.value {
+            Value::Text(text) | Value::Date(text) => text.clone(),
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => number.to_string(),
+            Value::Boolean(value) => value.to_string(),
+            Value::List(_) | Value::Table(_) => {
+                let message = format!(
+                    "`{}` of `[about]` takes text, a number or a boolean, not {}",
+                    abridged(&entry.name),
+                    entry.node.value.describe()
+                );
+                refuse(message, "write it as one text");
+                continue;
+            }
+        };
+        about.insert(entry.name.clone(), text);
+    }
+    about
 }
 
 /// Names of workloads and phases stand in every row, so each must say which one it means.
@@ -103,7 +139,9 @@ fn target(fields: &Fields<'_>) -> Option<Target> {
     let is_authorized = headers.iter().any(|(name, _)| name == "authorization");
     if is_authorized && fields.has("api_key_env") {
         let message = "`api_key_env` and an `authorization` header both say who is asking";
-        fields.problems.error(fields.place("api_key_env"), message, "keep one of them");
+        let header = fields.place("headers").map(|at| fields.problems.line(at)).unwrap_or_default();
+        let help = format!("keep one of them: `headers` stand at {header}");
+        fields.problems.error(fields.place("api_key_env"), message, help);
     }
     let timeouts = fields.table("timeouts").and_then(|fields| {
         let (connect, first_token) =
@@ -247,10 +285,10 @@ fn needs_stream(metric: SloMetric) -> bool {
     }
 }
 
-fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits, base: &Path) -> Option<Workload> {
+fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Option<Workload> {
     let name = fields.value("name", Field::name);
     let weight = fields.value("weight", Field::number);
-    let prompt = fields.table("prompt").and_then(|fields| prompt(&fields, base));
+    let prompt = fields.table("prompt").and_then(|fields| prompt(&fields));
     let own = fields.table("request").map(|fields| {
         let stream = fields.own("stream", Field::boolean);
         let temperature = fields.own("temperature", Field::number);
@@ -291,7 +329,7 @@ fn report_unmeasurable(fields: &Fields<'_>, name: Option<&str>, slo: &Slo, set_b
     }
 }
 
-fn prompt(fields: &Fields<'_>, base: &Path) -> Option<PromptSource> {
+fn prompt(fields: &Fields<'_>) -> Option<PromptSource> {
     if fields.has("synthetic") {
         let words = fields.table("synthetic")?.value("words", Field::integer)?;
         return Some(PromptSource::Synthetic { words });
@@ -300,7 +338,7 @@ fn prompt(fields: &Fields<'_>, base: &Path) -> Option<PromptSource> {
         return None;
     }
     let fields = fields.table("dataset")?;
-    let path = fields.value("path", |field| existing_file(field, base));
+    let path = fields.value("path", |field| existing_file(field, fields.problems));
     let format = fields.value("format", Field::choice).and_then(|index| Format::ALL.get(index).copied());
     let shuffle = fields.value("shuffle", Field::boolean);
     let when_exhausted = fields.value("when_exhausted", Field::choice);
@@ -309,13 +347,14 @@ fn prompt(fields: &Fields<'_>, base: &Path) -> Option<PromptSource> {
     Some(PromptSource::Dataset(source))
 }
 
-fn existing_file(field: Field<'_>, base: &Path) -> Result<PathBuf, Refusal> {
+fn existing_file(field: Field<'_>, problems: &Problems<'_>) -> Result<PathBuf, Refusal> {
     let label = field.label;
-    let path = base.join(field.text()?);
+    let folder = problems.folder(field.node.at);
+    let path = folder.join(field.text()?);
     match source::missing_file(&path) {
         None => Ok(path),
         Some(problem) => {
-            let help = format!("paths are relative to the scenario; looked for `{}`", path.display());
+            let help = format!("{}; looked for `{}`", source::RELATIVE, path.display());
             Err(Refusal::new(format!("the file of `{label}` {problem}"), help))
         }
     }
@@ -353,7 +392,10 @@ fn phase(fields: &Fields<'_>, workloads: Option<&[Workload]>) -> Option<Phase> {
     if let (Some(duration), Some(warm_up)) = (duration, warm_up)
         && warm_up >= duration
     {
-        let help = "`warm_up` is the first part of `duration`: make it shorter, or `duration` longer";
+        let duration = fields.place("duration").map(|at| fields.problems.line(at)).unwrap_or_default();
+        let help = format!(
+            "`warm_up` is the first part of `duration` (at {duration}): make it shorter, or `duration` longer"
+        );
         fields.problems.error(fields.place("warm_up"), "`warm_up` leaves nothing of `duration`", help);
     }
     let used = workloads.unwrap_or_default().iter().filter(|workload| workload.weight > 0.0);
@@ -365,7 +407,8 @@ fn phase(fields: &Fields<'_>, workloads: Option<&[Workload]>) -> Option<Phase> {
         let message = "`requests = \"all\"` sends every row once, and a workload has no rows";
         fields.problems.error(fields.place("requests"), message, "give a number, or a `duration`");
     }
-    let is_bounded = fields.mentions("duration") || fields.mentions("requests");
+    let is_bounded =
+        fields.mentions("duration") || fields.mentions("requests") || fields.problems.is_partial();
     if workloads.is_some() && !is_bounded && !sets.any(|set| set == Some(WhenExhausted::Stop)) {
         let message = "the phase has no end: it needs `duration` or `requests`";
         fields.problems.error(fields.place("name"), message, "add `duration = \"5m\"` or `requests = 1000`");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Endpoint, Load, PromptSource, Requests, Scenario, Workload};
+use super::{Endpoint, Load, Loaded, Origins, PromptSource, Requests, Scenario, Workload};
 use crate::arrival::Process;
 use crate::distribution::Distribution;
 use crate::units::{write_duration, write_rate};
@@ -10,15 +10,31 @@ use crate::units::{write_duration, write_rate};
 /// The scenario as TOML, defaults in, one dotted key a line. Read again it is the same scenario, but for the
 /// values of headers, which are left out: each has a comment that says so.
 pub fn resolved(scenario: &Scenario) -> String {
-    let mut out = Lines(String::new());
+    write(scenario, None)
+}
+
+/// The scenario as [`resolved`], each value with a comment that says where it came from: `# base.toml:12`,
+/// `# --set`, `# default`.
+pub fn explained(loaded: &Loaded) -> String {
+    write(&loaded.scenario, Some(&loaded.origins))
+}
+
+fn write(scenario: &Scenario, origins: Option<&Origins>) -> String {
+    let mut out = Lines { text: String::new(), table: String::new(), origins };
     out.put("name", quoted(&scenario.name));
     out.maybe("seed", scenario.seed);
+    if !scenario.about.is_empty() {
+        out.header("[about]", "about.");
+    }
+    for (name, value) in &scenario.about {
+        out.put(&key(name), quoted(value));
+    }
     write_target(&mut out, scenario);
     for workload in &scenario.workloads {
         write_workload(&mut out, workload);
     }
     for phase in &scenario.phases {
-        out.header("[[phase]]");
+        out.header("[[phase]]", &format!("phase.{}.", phase.name));
         out.put("name", quoted(&phase.name));
         out.maybe("duration", phase.duration.map(|duration| quoted(&write_duration(duration))));
         match phase.requests {
@@ -42,12 +58,12 @@ pub fn resolved(scenario: &Scenario) -> String {
             Load::Closed { users } => out.put("load.closed.users", users),
         }
     }
-    out.0
+    out.text
 }
 
 fn write_target(out: &mut Lines, scenario: &Scenario) {
     let target = &scenario.target;
-    out.header("[target]");
+    out.header("[target]", "target.");
     match &target.endpoint {
         Endpoint::Url(url) => out.put("url", quoted(&url.to_string())),
         Endpoint::Sim { profile } => out.put("sim.profile", quoted(profile)),
@@ -56,7 +72,7 @@ fn write_target(out: &mut Lines, scenario: &Scenario) {
     out.maybe("model", target.model.as_deref().map(quoted));
     out.maybe("api_key_env", target.api_key_env.as_deref().map(quoted));
     for (name, _) in &target.headers {
-        out.0 += &format!("# headers.{} = … (values of headers are not stored)\n", key(name));
+        out.text += &format!("# headers.{} = … (values of headers are not stored)\n", key(name));
     }
     out.put("timeouts.connect", quoted(&write_duration(target.timeouts.connect)));
     out.put("timeouts.first_token", quoted(&write_duration(target.timeouts.first_token)));
@@ -65,7 +81,7 @@ fn write_target(out: &mut Lines, scenario: &Scenario) {
 }
 
 fn write_workload(out: &mut Lines, workload: &Workload) {
-    out.header("[[workload]]");
+    out.header("[[workload]]", &format!("workload.{}.", workload.name));
     out.put("name", quoted(&workload.name));
     out.put("weight", number(workload.weight));
     match &workload.prompt {
@@ -95,15 +111,28 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
 }
 
 /// Text under construction.
-struct Lines(String);
+struct Lines<'a> {
+    text: String,
+    /// What paths of keys begin with in this table: `target.`
+    table: String,
+    origins: Option<&'a Origins>,
+}
 
-impl Lines {
-    fn header(&mut self, header: &str) {
-        self.0 += &format!("\n{header}\n");
+impl Lines<'_> {
+    fn header(&mut self, header: &str, table: &str) {
+        self.text += &format!("\n{header}\n");
+        self.table = table.to_owned();
     }
 
     fn put(&mut self, key: &str, value: impl std::fmt::Display) {
-        self.0 += &format!("{key} = {value}\n");
+        self.text += &format!("{key} = {value}");
+        if let Some(origins) = self.origins {
+            let origin = origins.describe(&format!("{}{key}", self.table));
+            // A name of a file may hold anything.
+            let origin = origin.unwrap_or("default".to_owned()).replace(char::is_control, "?");
+            self.text += &format!("  # {origin}");
+        }
+        self.text += "\n";
     }
 
     fn maybe(&mut self, key: &str, value: Option<impl std::fmt::Display>) {
@@ -119,7 +148,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// A key, in quotes where it needs them.
-fn key(name: &str) -> String {
+pub(super) fn key(name: &str) -> String {
     let is_bare = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if !name.is_empty() && name.bytes().all(is_bare) { name.to_owned() } else { quoted(name) }
 }

@@ -1,16 +1,15 @@
 //! From files and command line to one tree: what was said, before what it means.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use toml::de::{DeTable, DeValue};
 
-use super::keys::{self, Kind};
+use super::overlay::{self, Part, Shape};
 use super::redact;
-use super::suggest::nearest;
-use super::tree::{Converter, Node, Place, Table, Value};
+use super::tree::{Converter, Entry, Place, Table, Value};
 use crate::diagnostic::{Diagnostic, Diagnostics, Location};
 
 /// What the command line changes of a scenario. It may hold secrets, so it has no `Debug`.
@@ -26,40 +25,70 @@ pub struct Overrides {
 pub(super) struct Document {
     pub(super) root: Table,
     pub(super) sources: Sources,
-    /// The folder that paths are relative to.
-    pub(super) base: PathBuf,
     /// What is wrong with the way things are said. What they mean can still be read.
     pub(super) problems: Diagnostics,
 }
 
-/// Where the parts of a tree come from. Texts are kept as they may be shown, with secrets blotted out; every
-/// place keeps its offset.
+/// Where the parts of a tree come from, the scenario itself first.
 #[derive(Default)]
-pub(super) struct Sources(Vec<(String, String)>);
+pub(super) struct Sources {
+    list: Vec<Source>,
+    /// A file that the scenario extends could not be had: what is missing may stand there.
+    pub(super) is_partial: bool,
+}
+
+/// A file or an argument.
+struct Source {
+    /// What messages call it.
+    name: String,
+    /// Its text as it may be shown, with secrets blotted out; every place keeps its offset.
+    shown: String,
+    /// The folder that paths in it are relative to.
+    folder: PathBuf,
+}
 
 impl Sources {
     pub(super) fn location(&self, place: Place) -> Location {
-        let (name, shown) = &self.0[place.source];
-        Location::span(name, shown, &(place.start..place.end))
+        let source = &self.list[place.source];
+        Location::span(&source.name, &source.shown, &(place.start..place.end))
     }
 
     /// The first source as a whole.
     pub(super) fn file(&self) -> Location {
-        Location::file(self.0.first().map_or("", |(name, _)| name))
+        Location::file(self.list.first().map_or("", |source| &source.name))
     }
 
     /// The text at `place`, as it may be shown.
     pub(super) fn shown(&self, place: Place) -> &str {
-        self.0[place.source].1.get(place.start..place.end).unwrap_or_default()
+        self.list[place.source].shown.get(place.start..place.end).unwrap_or_default()
     }
 
-    fn add(&mut self, name: &str, text: &str, secrets: &[Range<usize>]) {
-        self.0.push((name.to_owned(), redact::blot(text, secrets)));
+    /// The folder that a path given at `place` is relative to.
+    pub(super) fn folder(&self, place: Place) -> &Path {
+        &self.list[place.source].folder
+    }
+
+    /// Name and text of each, in the order of [`Place::source`].
+    pub(super) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.list.iter().map(|source| (&*source.name, &*source.shown))
+    }
+
+    fn add(&mut self, name: &str, text: &str, secrets: &[Range<usize>], folder: PathBuf) {
+        self.list.push(Source { name: name.to_owned(), shown: redact::blot(text, secrets), folder });
+    }
+
+    /// Adds what the command line says. Paths in it are relative to the scenario.
+    fn add_argument(&mut self, name: &str, text: &str, secrets: &[Range<usize>]) {
+        let folder = self.list.first().map(|source| source.folder.clone()).unwrap_or_default();
+        self.add(name, text, secrets, folder);
     }
 }
 
 /// Largest scenario file.
 const MOST_BYTES: u64 = 1 << 20;
+
+/// Most files that extend one another.
+const MOST_FILES: usize = 16;
 
 /// Most parts of one key. The parser nests as deep as a key is long, and the deepest key has six parts.
 const MOST_PARTS: usize = 64;
@@ -67,26 +96,136 @@ const MOST_PARTS: usize = 64;
 /// Reads the scenario at `path`.
 pub(super) fn load(path: &Path, overrides: &Overrides) -> Result<Document, Diagnostics> {
     let name = path.to_string_lossy();
-    let unreadable = |error: std::io::Error| {
+    let unreadable = |error: io::Error| {
         let message = format!("the scenario cannot be read: {error}");
         Diagnostics::from(Diagnostic::error(message).at(Location::file(&*name)))
     };
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(unreadable)?;
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    let bytes = beginning(path).map_err(unreadable)?;
     // Absolute, so that the resolved scenario means the same files wherever it is kept.
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let base = std::path::absolute(folder).map_err(unreadable)?;
-    parse(&name, &bytes, base, overrides)
+    let folder = std::path::absolute(folder).map_err(unreadable)?;
+    assemble(Link { name: name.to_string(), file: path.canonicalize().ok() }, &bytes, folder, overrides)
 }
 
-/// Reads a scenario from `bytes`. `name` is what messages call it; paths in it are relative to `base`.
+/// Reads a scenario from `bytes`. `name` is what messages call it; paths in it are relative to `folder`.
 pub(super) fn parse(
     name: &str,
     bytes: &[u8],
-    base: PathBuf,
+    folder: PathBuf,
     overrides: &Overrides,
 ) -> Result<Document, Diagnostics> {
+    assemble(Link { name: name.to_owned(), file: None }, bytes, folder, overrides)
+}
+
+/// A file's bytes, one more than it may have at most.
+fn beginning(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// One of the files that extend one another.
+struct Link {
+    name: String,
+    /// The file whatever it is called; `None` where the scenario is no file.
+    file: Option<PathBuf>,
+}
+
+/// The scenario in `bytes`, over what it extends, under what the command line says.
+fn assemble(
+    top: Link,
+    bytes: &[u8],
+    folder: PathBuf,
+    overrides: &Overrides,
+) -> Result<Document, Diagnostics> {
+    let (mut sources, mut problems) = (Sources::default(), Diagnostics::default());
+    let mut trees = vec![tree(&top.name, bytes, folder, &mut sources, &mut problems)?];
+    let mut chain = vec![top];
+    while let Some(extends) = trees.last_mut().and_then(|tree| tree.take("extends")) {
+        match extended(&extends, &mut chain, &mut sources, &mut problems) {
+            Ok(base) => trees.push(base),
+            Err(found) => {
+                problems.append(found);
+                sources.is_partial = true;
+                break;
+            }
+        }
+    }
+    let mut root = Table::default();
+    trees.into_iter().rev().for_each(|over| overlay::merge(&mut root, over, Shape::TOP));
+    let mut document = Document { root, sources, problems };
+    for argument in &overrides.set {
+        if let Err(problem) = document.set(argument) {
+            document.problems.append(problem);
+        }
+    }
+    if let Some(url) = &overrides.target {
+        document.set_target(url);
+    }
+    Ok(document)
+}
+
+/// The tree of the file that `extends` names, which joins the chain.
+fn extended(
+    extends: &Entry,
+    chain: &mut Vec<Link>,
+    sources: &mut Sources,
+    problems: &mut Diagnostics,
+) -> Result<Table, Diagnostics> {
+    let at = extends.node.at;
+    let location = sources.location(at);
+    let refuse = |message: String, help: String| {
+        Diagnostics::from(Diagnostic::error(message).at(location.clone()).help(help))
+    };
+    let form = "write it like `extends = \"base.toml\"`".to_owned();
+    let text = match &extends.node.value {
+        Value::Text(text) if !text.trim().is_empty() && !text.contains(char::is_control) => text,
+        Value::Text(_) => return Err(refuse("`extends` takes the path of a file".to_owned(), form)),
+        Value::List(_) => {
+            let help = "let the base extend the next one in turn".to_owned();
+            return Err(refuse("`extends` takes one file, not a list".to_owned(), help));
+        }
+        other => {
+            let message = format!("`extends` takes the path of a file, not {}", other.describe());
+            return Err(refuse(message, form));
+        }
+    };
+    let path = sources.folder(at).join(text);
+    let name = Path::new(&location.file).with_file_name(text).to_string_lossy().into_owned();
+    if let Some(problem) = missing_file(&path) {
+        let help = format!("{RELATIVE}; looked for `{}`", path.display());
+        return Err(refuse(format!("the file of `extends` {problem}"), help));
+    }
+    let unreadable =
+        |error: io::Error| refuse(format!("the file of `extends` cannot be read: {error}"), form.clone());
+    let file = path.canonicalize().map_err(unreadable)?;
+    if let Some(first) = chain.iter().position(|link| link.file.as_ref() == Some(&file)) {
+        let round = chain[first..].iter().map(|link| &*link.name).chain([&*name]).collect::<Vec<_>>();
+        let help = format!("{}: remove one `extends`", round.join(" → "));
+        return Err(refuse("the scenario extends itself".to_owned(), help));
+    }
+    if chain.len() == MOST_FILES {
+        let help = "put what they share into fewer files".to_owned();
+        return Err(refuse(format!("more than {MOST_FILES} files extend one another"), help));
+    }
+    let bytes = beginning(&path).map_err(unreadable)?;
+    let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
+    let tree = tree(&name, &bytes, folder, sources, problems)?;
+    chain.push(Link { name, file: Some(file) });
+    Ok(tree)
+}
+
+/// Where paths start from, for messages.
+pub(super) const RELATIVE: &str = "paths are relative to the file that names them";
+
+/// The tree of one file, which becomes a source.
+fn tree(
+    name: &str,
+    bytes: &[u8],
+    folder: PathBuf,
+    sources: &mut Sources,
+    problems: &mut Diagnostics,
+) -> Result<Table, Diagnostics> {
     let refuse = |location, message: &str, help: &str| {
         Diagnostics::from(Diagnostic::error(message).at(location).help(help))
     };
@@ -106,20 +245,19 @@ pub(super) fn parse(
         let location = Location::line(name, text[..at].matches('\n').count() as u64 + 1);
         return Err(refuse(location, "a key has more than 64 parts", "no key of a scenario is that deep"));
     }
+    let source = sources.list.len();
     let (parsed, errors) = DeTable::parse_recoverable(text);
-    let mut converter = Converter::new(0, text, 0);
+    let mut converter = Converter::new(source, text, 0);
     let root = converter.table(parsed.get_ref(), false);
     let mut secrets = converter.secrets;
     if !errors.is_empty() {
         // The tree of a broken text is a guess: whatever may be a secret is hidden by the look of its line.
         secrets.extend(redact::suspects(text));
     }
-    let mut sources = Sources::default();
-    sources.add(name, text, &secrets);
+    sources.add(name, text, &secrets, folder);
     if !errors.is_empty() {
-        return Err(syntax_errors(&errors, &sources));
+        return Err(syntax_errors(&errors, source, sources));
     }
-    let mut problems = Diagnostics::default();
     for (place, path) in &converter.broken {
         let problem = Diagnostic::error("a table in braces must stand on one line");
         if problems.is_full() {
@@ -127,21 +265,12 @@ pub(super) fn parse(
             continue;
         }
         let problem = problem.at(sources.location(*place));
-        problems.push(problem.help(dotted_form(&sources, *place, path)));
+        problems.push(problem.help(dotted_form(sources, *place, path)));
     }
-    let mut document = Document { root, sources, base, problems };
-    for argument in &overrides.set {
-        if let Err(problem) = document.set(argument) {
-            document.problems.append(problem);
-        }
-    }
-    if let Some(url) = &overrides.target {
-        document.set_target(url);
-    }
-    Ok(document)
+    Ok(root)
 }
 
-fn syntax_errors(errors: &[toml::de::Error], sources: &Sources) -> Diagnostics {
+fn syntax_errors(errors: &[toml::de::Error], source: usize, sources: &Sources) -> Diagnostics {
     let mut problems = Diagnostics::default();
     // After a brace that was never closed every line is an error: the first says it.
     let is_in_braces = |error: &&toml::de::Error| {
@@ -155,7 +284,7 @@ fn syntax_errors(errors: &[toml::de::Error], sources: &Sources) -> Diagnostics {
             continue;
         }
         let span = error.span().unwrap_or_default();
-        let problem = problem.at(sources.location(Place { source: 0, start: span.start, end: span.end }));
+        let problem = problem.at(sources.location(Place { source, start: span.start, end: span.end }));
         problems.push(problem.help(syntax_help(error.message())));
     }
     problems.sort();
@@ -203,12 +332,6 @@ fn long_key(text: &str) -> Option<usize> {
     None
 }
 
-/// One part of a key path.
-struct Part {
-    name: String,
-    at: Place,
-}
-
 impl Document {
     /// Applies one `key.path=value`.
     fn set(&mut self, argument: &str) -> Result<(), Diagnostics> {
@@ -218,7 +341,7 @@ impl Document {
         };
         let equals = equals_sign(argument).ok_or_else(|| refuse("`--set` has no `=`"))?;
         let (path, value) = (&argument[..equals], argument[equals + 1..].trim());
-        let source = self.sources.0.len();
+        let source = self.sources.list.len();
         let mut parts =
             key_path(path, source).ok_or_else(|| refuse("the key path of `--set` cannot be read"))?;
 
@@ -229,24 +352,29 @@ impl Document {
             Ok(parsed) if !value.is_empty() => converter.node(&parsed, secret),
             _ => converter.text(value, secret),
         };
-        self.sources.add("--set", argument, &converter.secrets);
+        self.sources.add_argument("--set", argument, &converter.secrets);
         let last = parts.pop().ok_or_else(|| refuse("the key path of `--set` is empty"))?;
-        let root = keys::find("");
-        put(&mut self.root, Some(root), &parts, (last, node)).map_err(|refusal| {
+        if parts.first().unwrap_or(&last).name == "extends" {
+            let message = "`extends` cannot be set: files are read before the command line";
+            let problem = Diagnostic::error(message).at(self.sources.location(last.at));
+            return Err(problem.help("write it into a file, or set its keys one by one").into());
+        }
+        let entry = Entry { name: last.name, at: last.at, node };
+        overlay::put(&mut self.root, Shape::TOP, &parts, entry).map_err(|refusal| {
             let problem = Diagnostic::error(refusal.message).at(self.sources.location(refusal.at));
             Diagnostics::from(problem.help(refusal.help))
         })
     }
 
     fn set_target(&mut self, url: &str) {
-        let source = self.sources.0.len();
+        let source = self.sources.list.len();
         let mut converter = Converter::new(source, url, 0);
         let node = converter.text(url, false);
-        self.sources.add("--target", url, &converter.secrets);
-        let part = |name: &str| Part { name: name.to_owned(), at: node.at };
-        let (target, url) = (part("target"), part("url"));
+        self.sources.add_argument("--target", url, &converter.secrets);
+        let target = Part { name: "target".to_owned(), at: node.at };
+        let url = Entry { name: "url".to_owned(), at: node.at, node };
         // The path names no member of a list, which is all that can be refused.
-        let _ = put(&mut self.root, Some(keys::find("")), &[target], (url, node));
+        let _ = overlay::put(&mut self.root, Shape::TOP, &[target], url);
     }
 }
 
@@ -287,128 +415,12 @@ fn key_path(path: &str, source: usize) -> Option<Vec<Part>> {
     }
 }
 
-struct Refusal {
-    at: Place,
-    message: String,
-    help: String,
-}
-
-/// Puts `last` under `path`, following the table of keys: members of lists go by name, and naming another kind
-/// replaces the kind that was there.
-fn put(
-    table: &mut Table,
-    schema: Option<&'static keys::Table>,
-    path: &[Part],
-    last: (Part, Node),
-) -> Result<(), Refusal> {
-    let part = path.first().unwrap_or(&last.0);
-    let kinds = schema.map_or(&[][..], |schema| schema.one_of);
-    if kinds.contains(&&*part.name) {
-        kinds.iter().filter(|kind| **kind != part.name).for_each(|kind| table.remove(kind));
-    }
-    let Some((part, rest)) = path.split_first() else {
-        let (part, node) = last;
-        let kind = schema.and_then(|schema| schema.key(&part.name)).map(|key| key.kind);
-        if let (Some(Kind::Tables(of)), false) = (kind, matches!(node.value, Value::List(_))) {
-            return Err(Refusal {
-                at: part.at,
-                message: format!("`{of}` is a list of tables"),
-                help: format!("name one and a key of it: `--set {of}.NAME.key=value`"),
-            });
-        }
-        table.set(&part.name, part.at, node);
-        return Ok(());
-    };
-    let kind = schema.and_then(|schema| schema.key(&part.name)).map(|key| key.kind);
-    if let Some(Kind::Tables(of)) = kind {
-        let (member, rest) =
-            rest.split_first().map_or((&last.0, None), |(member, rest)| (member, Some(rest)));
-        let found = find_member(table, part, member)?;
-        return match rest {
-            Some(rest) => put(found, Some(keys::find(of)), rest, last),
-            None => Err(Refusal {
-                at: member.at,
-                message: format!("`{of}.{}` is a table", member.name),
-                help: "name a key of it".to_owned(),
-            }),
-        };
-    }
-    let inner = table.descend(
-        part,
-        match kind {
-            Some(Kind::Parameters { alone, .. }) => Some(alone),
-            _ => None,
-        },
-    );
-    put(inner, kind.and_then(Kind::table).map(keys::find), rest, last)
-}
-
-fn find_member<'a>(table: &'a mut Table, list: &Part, member: &Part) -> Result<&'a mut Table, Refusal> {
-    let name_of = |node: &Node| match &node.value {
-        Value::Table(table) => table.entry("name").and_then(|entry| match &entry.node.value {
-            Value::Text(name) => Some(name.clone()),
-            _ => None,
-        }),
-        _ => None,
-    };
-    let members = match table.entries.iter_mut().find(|entry| entry.name == list.name) {
-        Some(entry) => match &mut entry.node.value {
-            Value::List(members) => &mut members[..],
-            _ => &mut [],
-        },
-        None => &mut [],
-    };
-    let names = members.iter().filter_map(name_of).collect::<Vec<_>>();
-    let found = members.iter_mut().find(|node| name_of(node).as_deref() == Some(&member.name));
-    match found.map(|node| &mut node.value) {
-        Some(Value::Table(table)) => Ok(table),
-        _ => Err(Refusal {
-            at: member.at,
-            message: format!("no {} is named `{}`", list.name, member.name),
-            help: match nearest(&member.name, names.iter().map(String::as_str)) {
-                Some(name) => format!("did you mean `{name}`?"),
-                None if names.is_empty() => format!("the scenario has no `[[{}]]` with a name", list.name),
-                None => format!("there is {}", keys::list(&names, "and")),
-            },
-        }),
-    }
-}
-
-impl Table {
-    /// The table under `part`, made if there is none. A value in its place becomes the member `alone` of it, or
-    /// goes where there is no such member.
-    fn descend(&mut self, part: &Part, alone: Option<&str>) -> &mut Table {
-        let index = match self.entries.iter().position(|entry| entry.name == part.name) {
-            Some(index) => index,
-            None => {
-                let node = Node { at: part.at, value: Value::Table(Table::default()) };
-                self.set(&part.name, part.at, node);
-                self.entries.len() - 1
-            }
-        };
-        let value = &mut self.entries[index].node.value;
-        if !matches!(value, Value::Table(_)) {
-            let at = self.entries[index].node.at;
-            let mut table = Table::default();
-            let value = std::mem::replace(&mut self.entries[index].node.value, Value::Boolean(false));
-            if let Some(alone) = alone {
-                table.set(alone, at, Node { at, value });
-            }
-            self.entries[index].node = Node { at, value: Value::Table(table) };
-        }
-        match &mut self.entries[index].node.value {
-            Value::Table(table) => table,
-            _ => unreachable!("made a table just above"),
-        }
-    }
-}
-
 /// Whether a data set of this path can be read, in words if not.
 pub(super) fn missing_file(path: &Path) -> Option<String> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_file() => None,
         Ok(_) => Some("is not a file".to_owned()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some("does not exist".to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Some("does not exist".to_owned()),
         Err(error) => Some(format!("cannot be read: {error}")),
     }
 }

@@ -72,14 +72,10 @@ impl Table {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    pub(super) fn remove(&mut self, name: &str) {
-        self.entries.retain(|entry| entry.name != name);
-    }
-
-    /// Sets `name` to `node`, in place of what was there.
-    pub(super) fn set(&mut self, name: &str, at: Place, node: Node) {
-        self.remove(name);
-        self.entries.push(Entry { name: name.to_owned(), at, node });
+    /// Takes the entry `name` out.
+    pub(super) fn take(&mut self, name: &str) -> Option<Entry> {
+        let index = self.entries.iter().position(|entry| entry.name == name)?;
+        Some(self.entries.remove(index))
     }
 }
 

@@ -1,0 +1,571 @@
+//! The table itself: every table of a scenario with every key.
+
+use std::time::Duration;
+
+use super::{Fallback, Key, Kind, Table};
+use crate::sim::Profile;
+
+const fn key(
+    name: &'static str,
+    kind: Kind,
+    default: Fallback,
+    example: &'static str,
+    doc: &'static str,
+) -> Key {
+    Key { name, kind, default, doc, example }
+}
+
+const POSITIVE: Kind = Kind::Duration { min: Duration::from_nanos(1) };
+const ANY_DURATION: Kind = Kind::Duration { min: Duration::ZERO };
+const REQUIRED: Fallback = Fallback::Required;
+
+/// Every table with its keys. The first is the top.
+pub(super) const TABLES: &[Table] = &[
+    Table {
+        path: "",
+        doc: "A scenario: a server, what is asked of it, and when.",
+        example: r#"name = "chat"
+seed = 7
+
+[about]
+hardware = "4 × 80 GB"
+tensor_parallel = 4
+
+[target]
+url = "http://127.0.0.1:8000"
+
+[[workload]]
+name = "questions"
+prompt.synthetic.words = 200
+
+[[phase]]
+name = "steady"
+duration = "5m"
+load.poisson = "6/s""#,
+        one_of: &[],
+        keys: &[
+            key("name", Kind::Name, REQUIRED, r#""documents""#, "Name of the scenario and of its results."),
+            key(
+                "seed",
+                Kind::Integer { min: 0, max: u64::MAX },
+                Fallback::None("drawn, printed and stored"),
+                "7",
+                "What all random choices follow from: equal seeds give equal plans.",
+            ),
+            key(
+                "extends",
+                Kind::Path,
+                Fallback::None("the scenario stands alone"),
+                r#""base.toml""#,
+                "Another scenario that this one changes: what is said here comes over what is said there.",
+            ),
+            key(
+                "about",
+                Kind::About,
+                Fallback::None("nothing"),
+                r#"{ hardware = "4 × 80 GB", tensor_parallel = 4 }"#,
+                "What else the results should say of the run. The names are yours.",
+            ),
+            key("target", Kind::Table("target"), REQUIRED, r#"{ sim.profile = "8b-h100" }"#, "The server."),
+            key(
+                "request",
+                Kind::Table("request"),
+                Fallback::None("the defaults of its keys"),
+                "{ temperature = 0 }",
+                "What every request carries unless its workload says otherwise.",
+            ),
+            key(
+                "workload",
+                Kind::Tables("workload"),
+                REQUIRED,
+                r#"[{ name = "chat", prompt.synthetic = 200 }]"#,
+                "What is asked. Each request belongs to one workload, drawn by weight.",
+            ),
+            key(
+                "phase",
+                Kind::Tables("phase"),
+                REQUIRED,
+                r#"[{ name = "steady", duration = "1m", load.closed = 8 }]"#,
+                "When it is asked. Phases follow one another.",
+            ),
+            key(
+                "slo",
+                Kind::Table("slo"),
+                Fallback::None("no limits"),
+                r#"{ ttft = "2s" }"#,
+                "Limits one request must keep, unless its workload sets others.",
+            ),
+        ],
+    },
+    Table {
+        path: "target",
+        doc: "The server under load.",
+        example: r#"[target]
+url = "https://example.org/api/openai"
+model = "qwen2.5-72b"
+api_key_env = "OPENAI_API_KEY"
+headers = { x-tenant = "load" }"#,
+        one_of: &["url", "sim"],
+        keys: &[
+            key(
+                "url",
+                Kind::Url,
+                Fallback::None("a simulated server: `sim`"),
+                r#""http://127.0.0.1:8000""#,
+                "Address of the server; a base path is kept in front of every request's path.",
+            ),
+            key(
+                "sim",
+                Kind::Table("target.sim"),
+                Fallback::None("a server of its own: `url`"),
+                r#"{ profile = "8b-h100" }"#,
+                "A simulated server inside the tool.",
+            ),
+            key("api", Kind::Choice(&["chat"]), Fallback::Value(r#""chat""#), r#""chat""#, "The API spoken."),
+            key(
+                "model",
+                Kind::Text,
+                Fallback::None("the only one the server lists"),
+                r#""qwen2.5-72b""#,
+                "Name of the model, as the server knows it.",
+            ),
+            key(
+                "api_key_env",
+                Kind::Variable,
+                Fallback::None("no key"),
+                r#""OPENAI_API_KEY""#,
+                "Environment variable that holds the key, sent as `authorization: Bearer …`.",
+            ),
+            key(
+                "headers",
+                Kind::Headers,
+                Fallback::None("none of yours"),
+                r#"{ x-tenant = "load" }"#,
+                "Headers sent with every request. Their values are stored and shown nowhere.",
+            ),
+            key(
+                "timeouts",
+                Kind::Table("target.timeouts"),
+                Fallback::None("the defaults of its keys"),
+                r#"{ connect = "5s", first_token = "120s" }"#,
+                "How long a request may take before it is given up.",
+            ),
+        ],
+    },
+    Table {
+        path: "target.sim",
+        doc: "A simulated server inside the tool.",
+        example: r#"[target]
+sim.profile = "8b-h100""#,
+        one_of: &[],
+        keys: &[key(
+            "profile",
+            Kind::Choice(Profile::NAMES),
+            REQUIRED,
+            r#""8b-h100""#,
+            "Model and machine to simulate.",
+        )],
+    },
+    Table {
+        path: "target.timeouts",
+        doc: "How long a request may take before it is given up.",
+        example: r#"[target]
+url = "http://127.0.0.1:8000"
+timeouts = { first_token = "5m", total = "30m" }"#,
+        one_of: &[],
+        keys: &[
+            key("connect", POSITIVE, Fallback::Value(r#""5s""#), r#""5s""#, "To obtain a connection."),
+            key(
+                "first_token",
+                POSITIVE,
+                Fallback::Value(r#""120s""#),
+                r#""120s""#,
+                "From the send to the first generated text.",
+            ),
+            key("idle", POSITIVE, Fallback::Value(r#""60s""#), r#""60s""#, "Silence after the first text."),
+            key("total", POSITIVE, Fallback::None("no limit"), r#""10m""#, "From the send to the end."),
+        ],
+    },
+    Table {
+        path: "request",
+        doc: "What a request carries besides its prompt.",
+        example: r#"[request]
+temperature = 0.7
+max_tokens = "2Ki"
+extra = { top_k = 1 }"#,
+        one_of: &[],
+        keys: &[
+            key(
+                "stream",
+                Kind::Boolean,
+                Fallback::Value("true"),
+                "true",
+                "Whether the answer is streamed. Without a stream there is no time to first token.",
+            ),
+            key("temperature", Kind::Number, Fallback::Value("0"), "0.7", "Sampling temperature."),
+            key(
+                "max_tokens",
+                Kind::Tokens,
+                Fallback::Value("1024"),
+                "1024",
+                "Longest answer asked for, where the workload has no `output.max_tokens`.",
+            ),
+            key(
+                "extra",
+                Kind::Free,
+                Fallback::None("nothing"),
+                "{ top_k = 1 }",
+                "Further members of the request's body, sent as they stand.",
+            ),
+        ],
+    },
+    Table {
+        path: "workload",
+        doc: "One kind of request.",
+        example: r#"[[workload]]
+name = "short"
+weight = 3
+prompt.synthetic.words = 100
+
+[[workload]]
+name = "long"
+prompt.synthetic.words = 4000
+request.temperature = 0.7
+slo.ttft = "5s""#,
+        one_of: &[],
+        keys: &[
+            key("name", Kind::Name, REQUIRED, r#""chat""#, "Name of the workload in results."),
+            key(
+                "weight",
+                Kind::Number,
+                Fallback::Value("1"),
+                "3",
+                "Its share of requests, relative to the others'.",
+            ),
+            key(
+                "prompt",
+                Kind::Table("workload.prompt"),
+                REQUIRED,
+                "{ synthetic.words = 200 }",
+                "Where its prompts come from.",
+            ),
+            key(
+                "output",
+                Kind::Table("workload.output"),
+                Fallback::None("the defaults of its keys"),
+                "{ max_tokens = 256 }",
+                "How long its answers are.",
+            ),
+            key(
+                "slo",
+                Kind::Table("slo"),
+                Fallback::None("those of `[slo]`"),
+                r#"{ ttft = "5s" }"#,
+                "Limits that replace those of `[slo]`, one by one.",
+            ),
+            key(
+                "request",
+                Kind::Table("request"),
+                Fallback::None("those of `[request]`"),
+                "{ temperature = 0.7 }",
+                "Settings that replace those of `[request]`, one by one.",
+            ),
+        ],
+    },
+    Table {
+        path: "workload.prompt",
+        doc: "Where prompts come from.",
+        example: r#"[[workload]]
+name = "problems"
+prompt.dataset = "problems.jsonl""#,
+        one_of: &["synthetic", "dataset"],
+        keys: &[
+            key(
+                "synthetic",
+                Kind::Parameters { table: "workload.prompt.synthetic", alone: "words" },
+                Fallback::None("another kind"),
+                "{ words = 200 }",
+                "Made-up text.",
+            ),
+            key(
+                "dataset",
+                Kind::Parameters { table: "workload.prompt.dataset", alone: "path" },
+                Fallback::None("another kind"),
+                r#"{ path = "problems.jsonl", shuffle = true }"#,
+                "Rows of a file.",
+            ),
+        ],
+    },
+    Table {
+        path: "workload.prompt.synthetic",
+        doc: "Made-up text.",
+        example: r#"[[workload]]
+name = "chat"
+prompt.synthetic.words = 200"#,
+        one_of: &[],
+        keys: &[key(
+            "words",
+            Kind::Integer { min: 1, max: 10_000_000 },
+            REQUIRED,
+            "200",
+            "Length of every prompt in words. How many tokens that is depends on the model.",
+        )],
+    },
+    Table {
+        path: "workload.prompt.dataset",
+        doc: "Rows of a file.",
+        example: r#"[[workload]]
+name = "problems"
+prompt.dataset = { path = "problems.jsonl", format = "gsm8k", shuffle = true }"#,
+        one_of: &[],
+        keys: &[
+            key(
+                "path",
+                Kind::Path,
+                REQUIRED,
+                r#""problems.jsonl""#,
+                "The file, relative to the scenario file.",
+            ),
+            key(
+                "format",
+                Kind::Choice(&["gsm8k", "prompts"]),
+                Fallback::None("seen from the first good row"),
+                r#""gsm8k""#,
+                "How the file carries its rows.",
+            ),
+            key(
+                "shuffle",
+                Kind::Boolean,
+                Fallback::Value("false"),
+                "true",
+                "Whether rows are taken in an order drawn from the seed; else as they stand.",
+            ),
+            key(
+                "when_exhausted",
+                Kind::Choice(&["stop", "repeat", "error"]),
+                Fallback::Value(r#""stop""#),
+                r#""repeat""#,
+                "What follows the last row: the phase stops, rows are taken again, or the run fails.",
+            ),
+        ],
+    },
+    Table {
+        path: "workload.output",
+        doc: "How long answers are.",
+        example: r#"[[workload]]
+name = "chat"
+prompt.synthetic.words = 200
+output.max_tokens = 256"#,
+        one_of: &[],
+        keys: &[key(
+            "max_tokens",
+            Kind::Distribution,
+            Fallback::None("`max_tokens` of `request`"),
+            "256",
+            "Longest answer asked for, for each request.",
+        )],
+    },
+    Table {
+        path: "distribution",
+        doc: "A law that lengths follow. A plain number stands for itself.",
+        example: r#"[[workload]]
+name = "chat"
+prompt.synthetic.words = 200
+output.max_tokens.uniform = { min = 64, max = 512 }"#,
+        one_of: &["uniform"],
+        keys: &[key(
+            "uniform",
+            Kind::Table("distribution.uniform"),
+            Fallback::None("another kind"),
+            "{ min = 64, max = 512 }",
+            "Every value from `min` to `max` equally often.",
+        )],
+    },
+    Table {
+        path: "distribution.uniform",
+        doc: "Every value from `min` to `max` equally often.",
+        example: r#"[[workload]]
+name = "chat"
+prompt.synthetic.words = 200
+output.max_tokens.uniform.min = 64
+output.max_tokens.uniform.max = "4Ki""#,
+        one_of: &[],
+        keys: &[
+            key("min", Kind::Tokens, REQUIRED, "64", "Smallest value."),
+            key("max", Kind::Tokens, REQUIRED, r#""4Ki""#, "Largest value."),
+        ],
+    },
+    Table {
+        path: "phase",
+        doc: "A stretch of load.",
+        example: r#"[[phase]]
+name = "warm"
+requests = 100
+measure = false
+load.closed = 4
+
+[[phase]]
+name = "steady"
+warm_up = "30s"
+duration = "5m"
+load.poisson = "6/s""#,
+        one_of: &[],
+        keys: &[
+            key("name", Kind::Name, REQUIRED, r#""steady""#, "Name of the phase in results."),
+            key(
+                "duration",
+                POSITIVE,
+                Fallback::None("until `requests` have been sent"),
+                r#""5m""#,
+                "How long load is offered, `warm_up` included.",
+            ),
+            key(
+                "requests",
+                Kind::Requests,
+                Fallback::None("as many as `duration` gives"),
+                "1000",
+                "How many requests are sent, or `\"all\"`: every row of the data sets once.",
+            ),
+            key(
+                "warm_up",
+                ANY_DURATION,
+                Fallback::Value(r#""0s""#),
+                r#""30s""#,
+                "First part of the phase, at full load and not measured.",
+            ),
+            key(
+                "measure",
+                Kind::Boolean,
+                Fallback::Value("true"),
+                "true",
+                "Whether the phase counts in results.",
+            ),
+            key(
+                "drain",
+                ANY_DURATION,
+                Fallback::None("until every request has ended"),
+                r#""1m""#,
+                "How long open requests may run on after the phase has stopped offering load.",
+            ),
+            key(
+                "load",
+                Kind::Table("phase.load"),
+                REQUIRED,
+                r#"{ poisson = "6/s" }"#,
+                "How requests arrive.",
+            ),
+        ],
+    },
+    Table {
+        path: "phase.load",
+        doc: "How requests arrive: at times of their own (an open loop), or when a user is free (a closed loop).",
+        example: r#"[[phase]]
+name = "steady"
+duration = "5m"
+load.constant = "90/min""#,
+        one_of: &["poisson", "constant", "closed"],
+        keys: &[
+            key(
+                "poisson",
+                Kind::Parameters { table: "phase.load.poisson", alone: "rate" },
+                Fallback::None("another kind"),
+                r#""6/s""#,
+                "Open loop: independent arrivals at a mean rate.",
+            ),
+            key(
+                "constant",
+                Kind::Parameters { table: "phase.load.constant", alone: "rate" },
+                Fallback::None("another kind"),
+                r#"{ rate = "6/s", max_in_flight = 512 }"#,
+                "Open loop: arrivals at equal distances.",
+            ),
+            key(
+                "closed",
+                Kind::Parameters { table: "phase.load.closed", alone: "users" },
+                Fallback::None("another kind"),
+                "8",
+                "Closed loop: each user sends when its last request has ended.",
+            ),
+        ],
+    },
+    Table {
+        path: "phase.load.poisson",
+        doc: "Independent arrivals at a mean rate.",
+        example: r#"[[phase]]
+name = "steady"
+duration = "5m"
+load.poisson = { rate = "6/s", max_in_flight = 512 }"#,
+        one_of: &[],
+        keys: &[
+            key("rate", Kind::Rate, REQUIRED, r#""6/s""#, "Mean arrivals."),
+            key(
+                "max_in_flight",
+                MAX_IN_FLIGHT,
+                NO_BOUND,
+                "512",
+                "Most requests open at once; those beyond are dropped.",
+            ),
+        ],
+    },
+    Table {
+        path: "phase.load.constant",
+        doc: "Arrivals at equal distances.",
+        example: r#"[[phase]]
+name = "steady"
+duration = "5m"
+load.constant = { rate = "90/min", max_in_flight = 64 }"#,
+        one_of: &[],
+        keys: &[
+            key("rate", Kind::Rate, REQUIRED, r#""90/min""#, "Arrivals."),
+            key(
+                "max_in_flight",
+                MAX_IN_FLIGHT,
+                NO_BOUND,
+                "512",
+                "Most requests open at once; those beyond are dropped.",
+            ),
+        ],
+    },
+    Table {
+        path: "phase.load.closed",
+        doc: "Users that each have one request open at a time.",
+        example: r#"[[phase]]
+name = "batch"
+requests = 1000
+load.closed.users = 8"#,
+        one_of: &[],
+        keys: &[key("users", Kind::Integer { min: 1, max: 1_000_000 }, REQUIRED, "8", "How many users.")],
+    },
+    Table {
+        path: "slo",
+        doc: "Limits one request must keep, all of them together.",
+        example: r#"[slo]
+ttft = "2s"
+tpot = "80ms""#,
+        one_of: &[],
+        keys: &[
+            key("ttft", POSITIVE, NO_LIMIT, r#""2s""#, "From the send to the first generated text."),
+            key(
+                "ttft_scheduled",
+                POSITIVE,
+                NO_LIMIT,
+                r#""2s""#,
+                "From the due time to the first generated text.",
+            ),
+            key(
+                "first_answer",
+                POSITIVE,
+                NO_LIMIT,
+                r#""10s""#,
+                "From the send to the first text of the answer.",
+            ),
+            key("tpot", POSITIVE, NO_LIMIT, r#""80ms""#, "Time per output token after the first."),
+            key("e2e", POSITIVE, NO_LIMIT, r#""30s""#, "From the send to the last output."),
+            key("e2e_scheduled", POSITIVE, NO_LIMIT, r#""30s""#, "From the due time to the last output."),
+        ],
+    },
+];
+
+const MAX_IN_FLIGHT: Kind = Kind::Integer { min: 1, max: u32::MAX as u64 };
+const NO_BOUND: Fallback = Fallback::None("10,000, or what descriptors allow");
+const NO_LIMIT: Fallback = Fallback::None("no limit");
