@@ -5,6 +5,12 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use super::check::CheckArgs;
+use super::completions::CompletionsArgs;
+use super::init::InitArgs;
+use super::man::ManArgs;
+use super::schema::SchemaArgs;
+
 const RUN_EXAMPLES: &str = "\
 Examples:
   tonnage run scenarios/quickstart.toml
@@ -42,6 +48,16 @@ pub(super) enum Command {
     Rehearse(RehearseArgs),
     /// Serve the simulated server for other tools
     Sim(SimArgs),
+    /// Say what is wrong with scenarios and what they would do, without any traffic
+    Check(CheckArgs),
+    /// Write a scenario to start from
+    Init(InitArgs),
+    /// Print the JSON Schema of scenarios, or the reference of their keys
+    Schema(SchemaArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual
+    Man(ManArgs),
 }
 
 /// What `run` and `rehearse` share.

@@ -2,13 +2,18 @@
 
 mod args;
 mod book;
+mod check;
 mod collecting;
+mod completions;
 mod environment;
 mod exit;
+mod init;
 mod live;
+mod man;
 mod prepare;
 mod rehearse;
 mod run;
+mod schema;
 mod signals;
 mod sim;
 mod target;
@@ -27,6 +32,11 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Rehearse(args) => rehearse::run(args),
         Command::Sim(args) => sim::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Init(args) => init::run(args),
+        Command::Schema(args) => schema::run(args),
+        Command::Completions(args) => completions::run(args),
+        Command::Man(args) => man::run(args),
     };
     let exit = ended.unwrap_or_else(|failure| {
         let _ = writeln!(std::io::stderr(), "{}", failure.message.trim_end());

@@ -106,7 +106,11 @@ impl Prepared {
     }
 }
 
-fn scan_datasets(scenario: &Scenario, notes: &mut Diagnostics) -> Result<Vec<Option<Arc<Dataset>>>, Failure> {
+/// Reads every data set through. What is wrong with one, and what else there is to know, goes into `notes`.
+pub(super) fn scan_datasets(
+    scenario: &Scenario,
+    notes: &mut Diagnostics,
+) -> Result<Vec<Option<Arc<Dataset>>>, Failure> {
     let mut datasets: Vec<Option<Arc<Dataset>>> = Vec::new();
     for workload in &scenario.workloads {
         let PromptSource::Dataset(source) = &workload.prompt else {

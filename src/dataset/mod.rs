@@ -65,6 +65,11 @@ impl Dataset {
         self.rows.len() as u32
     }
 
+    /// Bytes of the good rows' lines.
+    pub fn bytes(&self) -> u64 {
+        self.rows.iter().map(|extent| u64::from(extent.length)).sum()
+    }
+
     /// The format, as given or as seen.
     pub fn format(&self) -> Format {
         self.format

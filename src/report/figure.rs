@@ -29,7 +29,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// A count: `12,345`.
-pub(super) fn grouped(count: u64) -> String {
+pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {

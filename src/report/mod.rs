@@ -1,6 +1,6 @@
 //! Results as people and programs read them.
 
-mod figure;
+pub(crate) mod figure;
 pub mod json;
 pub mod live;
 pub mod terminal;

@@ -11,7 +11,9 @@ mod origin;
 mod overlay;
 mod read;
 mod redact;
+mod reference;
 mod resolved;
+mod schema;
 mod secret;
 mod source;
 mod suggest;
@@ -26,7 +28,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 pub use origin::Origins;
+pub use reference::reference;
 pub use resolved::{explained, resolved};
+pub use schema::schema;
 pub use secret::Secret;
 pub use source::Overrides;
 pub use url::{Scheme, TargetUrl, UrlError};
@@ -181,6 +185,17 @@ pub enum Load {
         /// How many users.
         users: u32,
     },
+}
+
+impl Load {
+    /// The name in scenarios.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Load::Open { process: Process::Poisson { .. }, .. } => "poisson",
+            Load::Open { process: Process::Constant { .. }, .. } => "constant",
+            Load::Closed { .. } => "closed",
+        }
+    }
 }
 
 /// A scenario that can be run, and what its author should know first.

@@ -180,9 +180,10 @@ fn headers(fields: &Fields<'_>, table: &tree::Table) -> Vec<(String, Secret)> {
             refuse(&format!("the header `{name}` takes text"), "put its value in quotes");
             continue;
         };
-        // RFC 9110, 5.5: no control characters, no blanks at the ends.
-        if value.trim() != value || value.contains(|c: char| c.is_control() && c != '\t') {
-            let help = "remove line breaks, control characters, and blanks at its ends";
+        // RFC 9110, 5.5: visible ASCII and blanks, none of them at the ends.
+        let is_sent = |c: char| c == '\t' || (' '..='~').contains(&c);
+        if value.trim() != value || !value.chars().all(is_sent) {
+            let help = "write it in ASCII, without line breaks, control characters, and blanks at its ends";
             refuse(&format!("the value of the header `{name}` cannot be sent"), help);
             continue;
         }
@@ -207,7 +208,7 @@ fn request(fields: &Fields<'_>) -> Option<Request> {
 }
 
 /// Members of a body that are keys of their own here.
-const OWN_MEMBERS: [(&str, &str); 7] = [
+pub(super) const OWN_MEMBERS: [(&str, &str); 7] = [
     ("messages", "prompts come from `prompt` of `[[workload]]`"),
     ("prompt", "prompts come from `prompt` of `[[workload]]`"),
     ("model", "set `model` of `[target]`"),

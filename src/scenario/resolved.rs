@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::{Endpoint, Load, Loaded, Origins, PromptSource, Requests, Scenario, Workload};
-use crate::arrival::Process;
 use crate::distribution::Distribution;
 use crate::units::{write_duration, write_rate};
 
@@ -47,13 +46,9 @@ fn write(scenario: &Scenario, origins: Option<&Origins>) -> String {
         out.maybe("drain", phase.drain.map(|drain| quoted(&write_duration(drain))));
         match &phase.load {
             Load::Open { process, max_in_flight } => {
-                let (kind, rate) = match process {
-                    Process::Poisson { rate } => ("poisson", *rate),
-                    Process::Constant { rate } => ("constant", *rate),
-                    _ => continue,
-                };
-                out.put(&format!("load.{kind}.rate"), quoted(&write_rate(rate)));
-                out.maybe(&format!("load.{kind}.max_in_flight"), *max_in_flight);
+                let kind = phase.load.name();
+                out.put(&format!("load.{kind}.rate"), quoted(&write_rate(process.rate())));
+                out.maybe(&format!("load.{kind}.max_in_flight"), max_in_flight);
             }
             Load::Closed { users } => out.put("load.closed.users", users),
         }

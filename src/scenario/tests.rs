@@ -234,6 +234,21 @@ fn every_key_is_accepted_with_its_example_wherever_its_table_stands() {
 }
 
 #[test]
+fn every_table_is_accepted_with_its_example() {
+    let folder = folder();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("base.toml", MINIMAL);
+    for table in TABLES {
+        let extends = if table.path.is_empty() { "" } else { "extends = \"base.toml\"\n" };
+        write("load.toml", &format!("{extends}{}\n", table.example));
+        let loaded = load(&folder.path().join("load.toml"), &Overrides::default());
+        assert!(loaded.is_ok(), "{}: {}", table.path, loaded.unwrap_err().render(Style::Plain));
+        let shown = table.keys.iter().any(|key| table.example.contains(key.name));
+        assert!(shown, "the example of `{}` has none of its keys", table.path);
+    }
+}
+
+#[test]
 fn every_default_is_a_value_its_key_takes() {
     for table in TABLES {
         for key in table.keys {

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_goes_under_the_base_path_and_v1_is_not_doubled() {
+    fn c148_a_request_goes_under_the_base_path_and_v1_is_not_doubled() {
         let cases = [
             ("http://h", "/v1/chat/completions"),
             ("http://h/", "/v1/chat/completions"),

@@ -1,0 +1,126 @@
+//! `tonnage check`: what is wrong with scenarios, and what they would do, without any traffic.
+
+mod caveats;
+mod json;
+mod lengths;
+mod preview;
+mod text;
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::exit::{Exit, Failure};
+use super::prepare::{scan_datasets, style};
+use crate::dataset::Dataset;
+use crate::diagnostic::Diagnostics;
+use crate::scenario::{Loaded, Overrides, Scenario, explained, load};
+use preview::Preview;
+
+const EXAMPLES: &str = "\
+Examples:
+  tonnage check scenarios/*.toml
+  tonnage check chat.toml --set phase.steady.load.poisson.rate=12/s --plan 20
+  tonnage check chat.toml --resolved
+
+Exit codes: 0 all can be run · 2 one cannot";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct CheckArgs {
+    /// The scenario files
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Set a key of the scenario: key.path=value, members of arrays by their name
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+    /// Print the scenario with all files, arguments and defaults in, and where each value came from
+    #[arg(long, conflicts_with_all = ["json", "plan"])]
+    resolved: bool,
+    /// List the first N planned requests
+    #[arg(long, value_name = "N")]
+    plan: Option<u64>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// A scenario that was looked at.
+struct Checked<'a> {
+    file: &'a Path,
+    /// Errors and warnings.
+    problems: Diagnostics,
+    /// The scenario with its data, unless there is an error.
+    sound: Option<Sound>,
+}
+
+/// A scenario that can be run.
+struct Sound {
+    loaded: Loaded,
+    scenario: Arc<Scenario>,
+    datasets: Vec<Option<Arc<Dataset>>>,
+    preview: Preview,
+}
+
+pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
+    let overrides = Overrides { set: args.overrides.clone(), target: None };
+    let mut ending = Exit::Done;
+    let mut objects = Vec::new();
+    for (index, file) in args.files.iter().enumerate() {
+        let checked = check(file, &overrides);
+        if checked.sound.is_none() {
+            ending = Exit::Usage;
+        }
+        if args.json {
+            objects.push(json::object(&checked, args.plan));
+            continue;
+        }
+        // A closed pipe is the reader's choice.
+        let _ = show(&checked, args, index > 0);
+    }
+    if args.json {
+        let _ = writeln!(io::stdout(), "{:#}", serde_json::json!({ "files": objects }));
+    }
+    Ok(ending)
+}
+
+fn check<'a>(file: &'a Path, overrides: &Overrides) -> Checked<'a> {
+    let mut loaded = match load(file, overrides) {
+        Ok(loaded) => loaded,
+        Err(problems) => return Checked { file, problems, sound: None },
+    };
+    let mut problems = std::mem::take(&mut loaded.warnings);
+    let scenario = Arc::new(loaded.scenario.clone());
+    let Ok(datasets) = scan_datasets(&scenario, &mut problems) else {
+        return Checked { file, problems, sound: None };
+    };
+    let preview = Preview::of(&scenario, &datasets);
+    caveats::add(&loaded, &datasets, &preview, &mut problems);
+    let sound = (!problems.has_errors()).then_some(Sound { loaded, scenario, datasets, preview });
+    Checked { file, problems, sound }
+}
+
+fn show(checked: &Checked<'_>, args: &CheckArgs, follows_another: bool) -> io::Result<()> {
+    if !checked.problems.is_empty() {
+        writeln!(io::stderr(), "{}", checked.problems.render(style()))?;
+    }
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let Some(sound) = &checked.sound else { return Ok(()) };
+    if follows_another {
+        writeln!(out)?;
+    }
+    if args.resolved {
+        if args.files.len() > 1 {
+            writeln!(out, "# {}", checked.file.display())?;
+        }
+        write!(out, "{}", explained(&sound.loaded))?;
+        return out.flush();
+    }
+    text::write(&mut out, checked.file, sound)?;
+    if let Some(most) = args.plan {
+        text::write_plan(&mut out, sound, most)?;
+    }
+    out.flush()
+}

@@ -1,0 +1,155 @@
+//! A preview for machines. What cannot be said is `null`.
+
+use serde_json::{Value, json};
+
+use super::lengths::Lengths;
+use super::preview::{Certainty, Count, PhasePreview, Span, WorkloadPreview, plan};
+use super::{Checked, Sound};
+use crate::dataset::Dataset;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::plan::Start;
+use crate::scenario::{Endpoint, Load, Phase};
+
+/// What was found in one file, with the first `planned` requests if they are asked for.
+pub(super) fn object(checked: &Checked<'_>, planned: Option<u64>) -> Value {
+    let mut object = json!({
+        "file": checked.file.to_string_lossy(),
+        "valid": checked.sound.is_some(),
+        "problems": checked.problems.iter().map(problem).collect::<Vec<_>>(),
+    });
+    if let Some(sound) = &checked.sound {
+        object["preview"] = preview(sound);
+        if let Some(most) = planned {
+            object["plan"] = requests(sound, most);
+        }
+    }
+    object
+}
+
+fn problem(problem: &Diagnostic) -> Value {
+    let location = problem.location.as_ref();
+    json!({
+        "severity": match problem.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        },
+        "message": problem.message,
+        "help": problem.help,
+        "file": location.map(|location| &location.file),
+        "line": location.and_then(|location| location.line),
+        "column": location.and_then(|location| location.column),
+    })
+}
+
+fn preview(sound: &Sound) -> Value {
+    let (scenario, preview) = (&sound.scenario, &sound.preview);
+    let phases = scenario.phases.iter().zip(&preview.phases);
+    let workloads = scenario.workloads.iter().zip(&preview.workloads).zip(&sound.datasets);
+    json!({
+        "name": scenario.name,
+        "seed": scenario.seed,
+        "target": match &scenario.target.endpoint {
+            Endpoint::Url(url) => url.to_string(),
+            Endpoint::Sim { profile } => format!("sim {profile}"),
+        },
+        "phases": phases.map(|(phase, course)| self::phase(phase, course)).collect::<Vec<_>>(),
+        "workloads": workloads
+            .map(|((workload, course), dataset)| self::workload(&workload.name, course, dataset.as_deref()))
+            .collect::<Vec<_>>(),
+        "output_tokens_at_most": preview.output_tokens,
+        "sampled": preview.is_sampled,
+    })
+}
+
+fn phase(phase: &Phase, course: &PhasePreview) -> Value {
+    let end = course.start.zip(course.length).map(|(start, length)| start.then(length));
+    let (in_flight_at_most, in_flight_per_service_s) = match &phase.load {
+        Load::Open { process, max_in_flight } => {
+            (max_in_flight.map(u64::from), Some(process.rate().as_per_second()))
+        }
+        Load::Closed { users } => (Some(u64::from(*users)), None),
+    };
+    json!({
+        "name": phase.name,
+        "measure": phase.measure,
+        "load": phase.load.name(),
+        "start_s": span(course.start),
+        "end_s": span(end),
+        "requests": course.requests.map(count),
+        "measured_requests": course.measured,
+        "ends_with_data": course.ends_with_data,
+        "in_flight_at_most": in_flight_at_most,
+        "in_flight_per_service_s": in_flight_per_service_s,
+    })
+}
+
+fn workload(name: &str, course: &WorkloadPreview, dataset: Option<&Dataset>) -> Value {
+    json!({
+        "name": name,
+        "share": course.share,
+        "requests": course.requests,
+        "prompt_words": course.prompt_words.map(lengths),
+        "prompt_characters": course.prompt_characters.map(lengths),
+        "output_tokens_at_most": course.output_tokens.map(lengths),
+        "data": dataset.map(|dataset| json!({
+            "path": dataset.path().to_string_lossy(),
+            "format": dataset.format().name(),
+            "rows": dataset.rows(),
+            "repeated": dataset.repeated(),
+            "left_out": dataset.skipped().iter().map(|skipped| json!({
+                "reason": skipped.reason.describe(dataset.format()),
+                "rows": skipped.count,
+                "first_lines": skipped.lines,
+            })).collect::<Vec<_>>(),
+        })),
+    })
+}
+
+fn span(span: Option<Span>) -> Value {
+    let Some(Span { time, certainty }) = span else { return Value::Null };
+    let certainty = match certainty {
+        Certainty::Exact => "exact",
+        Certainty::About => "about",
+        Certainty::AtMost => "at_most",
+    };
+    json!({ "value": time.as_secs_f64(), "certainty": certainty })
+}
+
+fn count(count: Count) -> Value {
+    let (certainty, range) = match count {
+        Count::Exactly(_) => ("exact", None),
+        Count::Between { low, high, .. } => ("about", Some([low, high])),
+        Count::About(_) => ("about", None),
+        Count::AtMost(_) => ("at_most", None),
+    };
+    json!({ "value": count.number(), "certainty": certainty, "range_95": range })
+}
+
+fn lengths(lengths: Lengths) -> Value {
+    let Lengths { min, p50, p90, p99, max, is_sampled } = lengths;
+    json!({ "min": min, "p50": p50, "p90": p90, "p99": p99, "max": max, "sampled": is_sampled })
+}
+
+fn requests(sound: &Sound, most: u64) -> Value {
+    let scenario = &sound.scenario;
+    let mut plan = plan(scenario, &sound.datasets);
+    let mut requests = Vec::new();
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    for (index, phase) in scenario.phases.iter().enumerate() {
+        plan.begin_phase(index);
+        for session in plan.by_ref().take(most - requests.len()) {
+            requests.push(json!({
+                "request": session.turn.request,
+                "phase": phase.name,
+                "due_s": match session.start {
+                    Start::At(due) => Some(due.as_secs_f64()),
+                    Start::WhenUserFree => None,
+                },
+                "workload": scenario.workloads[session.turn.workload as usize].name,
+                "dataset_row": session.turn.dataset_row,
+                "output_tokens_at_most": session.turn.output_tokens_planned,
+            }));
+        }
+    }
+    requests.into()
+}

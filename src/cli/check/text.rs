@@ -1,0 +1,209 @@
+//! A preview for people.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use super::Sound;
+use super::lengths::Lengths;
+use super::preview::{Certainty, Count, PhasePreview, Span, plan};
+use crate::dataset::Dataset;
+use crate::plan::Start;
+use crate::report::figure::grouped;
+use crate::scenario::{Endpoint, Load, Phase};
+use crate::units::{write_duration, write_rate};
+
+/// Stands where nothing can be said.
+const NONE: &str = "–";
+
+/// Writes what the scenario in `file` will do.
+pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Result<()> {
+    let (scenario, preview) = (&sound.scenario, &sound.preview);
+    let target = match &scenario.target.endpoint {
+        Endpoint::Url(url) => url.to_string(),
+        Endpoint::Sim { profile } => format!("simulated {profile}"),
+    };
+    let seed = scenario.seed.map_or("seed drawn for each run".to_owned(), |seed| format!("seed {seed}"));
+    writeln!(out, "{}: {} → {target}, {seed}\n", file.display(), scenario.name)?;
+
+    let mut rows =
+        vec![["phase", "start", "end", "load", "requests", "measured", "in flight"].map(str::to_owned)];
+    for (phase, course) in scenario.phases.iter().zip(&preview.phases) {
+        let end = course.start.zip(course.length).map(|(start, length)| start.then(length));
+        let measured = match (phase.measure, course.measured) {
+            (false, _) => "no".to_owned(),
+            (true, Some(count)) => grouped(count),
+            (true, None) => NONE.to_owned(),
+        };
+        let columns = [span(course.start), span(end), load(phase), number(course.requests), measured];
+        let [start, end, load, requests, measured] = columns;
+        rows.push([phase.name.clone(), start, end, load, requests, measured, in_flight(phase, course)]);
+    }
+    write_table(out, &rows)?;
+
+    let mut rows = vec![["workload", "share", "prompt", "answer, at most"].map(str::to_owned)];
+    for (workload, course) in scenario.workloads.iter().zip(&preview.workloads) {
+        let words = course.prompt_words.map(|words| lengths(words, "words"));
+        let characters = course.prompt_characters.map(|characters| lengths(characters, "characters"));
+        let prompt = words.into_iter().chain(characters).collect::<Vec<_>>().join("; ");
+        let answer = course.output_tokens.map_or(NONE.to_owned(), |tokens| lengths(tokens, "tokens"));
+        rows.push([workload.name.clone(), format!("{:.1} %", course.share * 100.0), prompt, answer]);
+    }
+    writeln!(out)?;
+    write_table(out, &rows)?;
+    writeln!(out)?;
+    for (workload, dataset) in scenario.workloads.iter().zip(&sound.datasets) {
+        if let Some(dataset) = dataset {
+            writeln!(out, "data of {}: {}", workload.name, data(dataset))?;
+        }
+    }
+    match preview.output_tokens {
+        Some(tokens) => writeln!(out, "answers: at most {} tokens in all", grouped(tokens))?,
+        None => writeln!(out, "answers: their number depends on the server")?,
+    }
+    let drains = if scenario.phases.len() > 1 { "Times leave out how long each phase drains. " } else { "" };
+    writeln!(out, "{drains}Prompts are counted in words: how many tokens they are, the model decides.")?;
+    if preview.is_sampled {
+        let note =
+            "The plan is long: counts follow from its arrivals, lengths from the beginning of each phase.";
+        writeln!(out, "{note}")?;
+    }
+    Ok(())
+}
+
+/// Lists the first `most` planned requests.
+pub(super) fn write_plan(out: &mut impl Write, sound: &Sound, most: u64) -> io::Result<()> {
+    let scenario = &sound.scenario;
+    let seed = match scenario.seed {
+        Some(seed) => format!("of seed {seed}"),
+        None => "of seed 0; each run draws its own".to_owned(),
+    };
+    writeln!(out, "\nplan {seed}; `due` counts from the phase's start")?;
+    let widest = |names: &mut dyn Iterator<Item = usize>, least: usize| names.max().unwrap_or(0).max(least);
+    let phase_width = widest(&mut scenario.phases.iter().map(|phase| phase.name.len()), 5);
+    let name_width = widest(&mut scenario.workloads.iter().map(|workload| workload.name.len()), 8);
+    writeln!(
+        out,
+        "{:>8}  {:phase_width$}  {:>16}  {:name_width$}  {:>8}  tokens at most",
+        "request", "phase", "due, s", "workload", "row"
+    )?;
+    let mut left = most;
+    let mut plan = plan(scenario, &sound.datasets);
+    for (index, phase) in scenario.phases.iter().enumerate() {
+        plan.begin_phase(index);
+        for session in plan.by_ref().take(usize::try_from(left).unwrap_or(usize::MAX)) {
+            left -= 1;
+            let turn = &session.turn;
+            let due = match session.start {
+                Start::At(due) => format!("{:.6}", due.as_secs_f64()),
+                Start::WhenUserFree => "a user is free".to_owned(),
+            };
+            let workload = &scenario.workloads[turn.workload as usize].name;
+            let row = turn.dataset_row.map_or(NONE.to_owned(), |row| row.to_string());
+            let tokens = turn.output_tokens_planned.map_or(NONE.to_owned(), |tokens| tokens.to_string());
+            writeln!(
+                out,
+                "{:>8}  {:phase_width$}  {due:>16}  {workload:name_width$}  {row:>8}  {tokens}",
+                turn.request, phase.name
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn write_table<const N: usize>(out: &mut impl Write, rows: &[[String; N]]) -> io::Result<()> {
+    let widths: [usize; N] = std::array::from_fn(|column| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    });
+    for row in rows {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}"));
+        writeln!(out, "{}", cells.collect::<Vec<_>>().join("  ").trim_end())?;
+    }
+    Ok(())
+}
+
+fn load(phase: &Phase) -> String {
+    match &phase.load {
+        Load::Open { process, .. } => format!("{} {}", phase.load.name(), write_rate(process.rate())),
+        Load::Closed { users: 1 } => "1 user".to_owned(),
+        Load::Closed { users } => format!("{} users", grouped((*users).into())),
+    }
+}
+
+fn in_flight(phase: &Phase, course: &PhasePreview) -> String {
+    match &phase.load {
+        Load::Closed { users } => {
+            let requests = course.requests.map_or(u64::MAX, Count::number);
+            format!("at most {}", grouped(u64::from(*users).min(requests)))
+        }
+        Load::Open { process, max_in_flight } => {
+            let rate = process.rate().as_per_second();
+            let most = max_in_flight.map(|most| format!(", at most {}", grouped(most.into())));
+            format!("{rate:.3} × seconds a request takes{}", most.unwrap_or_default()).replace(".000 ", " ")
+        }
+    }
+}
+
+fn span(span: Option<Span>) -> String {
+    match span {
+        None => NONE.to_owned(),
+        Some(Span { time, certainty: Certainty::Exact }) => duration(time),
+        Some(Span { time, certainty: Certainty::About }) => format!("about {}", duration(time)),
+        Some(Span { time, certainty: Certainty::AtMost }) => format!("by {}", duration(time)),
+    }
+}
+
+/// A duration to the millisecond, from a second on to the tenth, from a minute on to the second.
+pub(super) fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    match seconds {
+        _ if duration.is_zero() => "0s".to_owned(),
+        short if short < 0.9995 => format!("{:.0}ms", short * 1e3),
+        short if short < 59.95 => format!("{short:.1}").trim_end_matches(".0").to_owned() + "s",
+        _ => write_duration(Duration::from_secs(seconds.round() as u64)),
+    }
+}
+
+/// A number of requests and how far to trust it.
+pub(super) fn number(count: Option<Count>) -> String {
+    match count {
+        None => "as the server allows".to_owned(),
+        Some(Count::Exactly(count)) => grouped(count),
+        Some(Count::About(count)) => format!("about {}", grouped(count)),
+        Some(Count::AtMost(count)) => format!("at most {}", grouped(count)),
+        Some(Count::Between { expected, low, high }) => {
+            format!("{} ({} to {})", grouped(expected), grouped(low), grouped(high))
+        }
+    }
+}
+
+fn lengths(lengths: Lengths, unit: &str) -> String {
+    let Lengths { min, p50, p90, p99, max, is_sampled } = lengths;
+    if min == max {
+        return format!("{} {unit}", grouped(min));
+    }
+    let [min, p50, p90, p99, max] = [min, p50, p90, p99, max].map(grouped);
+    let sampled = if is_sampled { ", of a sample" } else { "" };
+    format!("{min} to {max} {unit} (p50 {p50}, p90 {p90}, p99 {p99}{sampled})")
+}
+
+fn data(dataset: &Dataset) -> String {
+    let file = dataset.path().file_name().unwrap_or(dataset.path().as_os_str()).to_string_lossy();
+    let skipped: u64 = dataset.skipped().iter().map(|skipped| skipped.count).sum();
+    let mut text = format!(
+        "{} rows of {} ({})",
+        grouped(dataset.rows().into()),
+        file.replace(char::is_control, "?"),
+        dataset.format().name()
+    );
+    if skipped > 0 {
+        let reasons = dataset.skipped().iter().map(|skipped| {
+            format!("{} {}", grouped(skipped.count), skipped.reason.describe(dataset.format()))
+        });
+        text += &format!("; {} left out: {}", grouped(skipped), reasons.collect::<Vec<_>>().join(", "));
+    }
+    if dataset.repeated() > 0 {
+        text += &format!("; {} repeat an earlier one", grouped(dataset.repeated()));
+    }
+    text
+}

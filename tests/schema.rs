@@ -1,0 +1,128 @@
+//! The generated files are those in the repository, and taplo, which editors use, reads the schema as it is meant.
+//! Where taplo is not installed (`pip install taplo`), only the first is tested.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Every scenario of a folder, in order.
+fn scenarios(folder: &str) -> Vec<PathBuf> {
+    let mut files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    files
+}
+
+/// Whether taplo finds nothing wrong with `file`; `None` where there is no taplo.
+fn taplo_takes(file: &Path) -> Option<bool> {
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios/schema.json");
+    let mut command = Command::new("taplo");
+    command.args(["check", "--schema"]).arg(format!("file://{}", schema.display())).arg(file);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().ok().map(|status| status.success())
+}
+
+#[test]
+fn the_schema_in_the_repository_is_the_one_of_the_table_of_keys() {
+    let written = std::fs::read_to_string("scenarios/schema.json").unwrap();
+    let help = "tonnage schema > scenarios/schema.json";
+    assert!(written == tonnage::scenario::schema(), "it is old: {help}");
+}
+
+#[test]
+fn the_reference_in_the_repository_is_the_one_of_the_table_of_keys() {
+    let written = std::fs::read_to_string("docs/scenario.md").unwrap();
+    let help = "tonnage schema --markdown > docs/scenario.md";
+    assert!(written == tonnage::scenario::reference(), "it is old: {help}");
+}
+
+#[test]
+fn every_table_and_key_stands_in_the_reference() {
+    let reference = tonnage::scenario::reference();
+    for table in tonnage::scenario::keys::TABLES {
+        assert!(reference.contains(table.example), "{}", table.path);
+        for key in table.keys {
+            let row = format!("| `{}` | ", key.name);
+            assert!(reference.contains(&row) && reference.contains(key.doc), "{}", key.name);
+        }
+    }
+}
+
+#[test]
+fn every_scenario_names_the_schema_in_its_first_line() {
+    for file in scenarios("scenarios") {
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.starts_with("#:schema ./schema.json\n"), "{}", file.display());
+    }
+}
+
+#[test]
+fn taplo_takes_every_scenario_of_ours_and_every_example_of_the_reference() {
+    for file in scenarios("scenarios").into_iter().chain(scenarios("src/cli/init")) {
+        assert_ne!(taplo_takes(&file), Some(false), "{}", file.display());
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for table in tonnage::scenario::keys::TABLES {
+        let file = folder.path().join("example.toml");
+        let extends = if table.path.is_empty() { "" } else { "extends = \"base.toml\"\n" };
+        std::fs::write(&file, format!("{extends}{}\n", table.example)).unwrap();
+        assert_ne!(taplo_takes(&file), Some(false), "{}", table.path);
+    }
+}
+
+/// What the schema does not see: other files, the command line, sums, values that only together make no sense,
+/// bounds of values that are texts, and dates, which taplo takes for texts.
+const BEYOND_A_SCHEMA: [&str; 39] = [
+    "about_with_a_secret",
+    "all_rows_of_no_data_set",
+    "dataset_is_a_folder",
+    "dataset_missing",
+    "date_for_a_name",
+    "distribution_upside_down",
+    "duration_longer_than_a_year",
+    "extends_a_base_with_a_secret",
+    "extends_a_base_without_its_data",
+    "extends_and_contradicts",
+    "extends_and_is_incomplete",
+    "extends_and_misses_the_member",
+    "extends_and_names_twice",
+    "extends_folder",
+    "extends_in_a_round",
+    "extends_itself",
+    "extra_without_a_number",
+    "header_and_key",
+    "header_of_the_tool",
+    "header_twice",
+    "name_taken",
+    "names_twice",
+    "phase_without_end",
+    "rate_too_high",
+    "secret_twice",
+    "set_contradicts_the_file",
+    "set_extends",
+    "set_member_unknown",
+    "set_secret",
+    "set_several",
+    "set_unknown_key",
+    "set_without_equals",
+    "set_wrong_type",
+    "slo_not_measurable",
+    "slo_of_a_workload_not_measurable",
+    "url_of_a_request",
+    "url_with_a_bad_port",
+    "warm_up_longer_than_duration",
+    "weights_all_zero",
+];
+
+#[test]
+fn taplo_refuses_every_invalid_scenario_but_those_beyond_a_schema() {
+    let files = scenarios("tests/scenario/invalid");
+    let mut taken = Vec::new();
+    for file in &files {
+        match taplo_takes(file) {
+            None => return,
+            Some(true) => taken.push(file.file_stem().unwrap().to_str().unwrap()),
+            Some(false) => {}
+        }
+    }
+    assert_eq!(taken, BEYOND_A_SCHEMA);
+}
