@@ -73,6 +73,16 @@ impl Curve {
         self.pieces.iter().map(|piece| piece.from.max(piece.to)).fold(0.0, f64::max)
     }
 
+    /// Whether it is one piece.
+    pub fn is_ramp(&self) -> bool {
+        self.pieces.len() == 1
+    }
+
+    /// Its pieces: seconds, rate at begin and at end in arrivals per second.
+    pub fn stretches(&self) -> impl Iterator<Item = (Duration, f64, f64)> {
+        self.pieces.iter().map(|piece| (Duration::from_secs_f64(piece.length_s), piece.from, piece.to))
+    }
+
     /// How long it lasts.
     pub fn length(&self) -> Duration {
         self.pieces

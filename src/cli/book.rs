@@ -105,7 +105,7 @@ impl Facts<'_> {
 
     /// A collector whose rows go to `writer`.
     pub(super) fn collector(&self, writer: Writer) -> Collector {
-        Collector::new(&self.prepared.scenario, writer)
+        Collector::new(&self.prepared.scenario, writer).of_shard(self.prepared.shard)
     }
 
     fn manifest(&self) -> Manifest {
@@ -171,9 +171,10 @@ impl Facts<'_> {
 
 fn fill(entry: &mut PhaseEntry, course: &PhaseCourse) {
     entry.start_s = Some(course.start.as_s());
-    entry.window_start_s = Some(course.window_start.as_s());
+    entry.window_start_s = course.window_start.map(|start| start.as_s());
     entry.window_end_s = course.window_end.map(|end| end.as_s());
     entry.end_s = course.ended.map(|(at, _)| at.as_s());
     entry.ended_by = course.ended.map(|(_, by)| by.name().to_owned());
     entry.drained_s = course.drained.map(|at| at.as_s());
+    entry.not_planned = course.not_planned;
 }

@@ -12,8 +12,9 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Style};
 use crate::plan::Plan;
 use crate::plan::compose::Salt;
 use crate::plan::composer::{Composer, Form, Prompts};
+use crate::plan::shard::Shard;
 use crate::protocol::BodyOptions;
-use crate::scenario::{Overrides, PromptSource, Requests, Scenario};
+use crate::scenario::{History, Load, Overrides, PromptSource, Requests, Scenario};
 use crate::seed::Seed;
 
 /// A scenario that can be run.
@@ -27,6 +28,8 @@ pub(super) struct Prepared {
     /// The bearer key.
     pub(super) key: Option<String>,
     pub(super) started: jiff::Timestamp,
+    /// Its part of the run.
+    pub(super) shard: Shard,
 }
 
 /// What a scenario is prepared for.
@@ -74,6 +77,7 @@ pub(super) fn prepare(
         datasets,
         key,
         started: environment::utc_now(),
+        shard: Shard::WHOLE,
     })
 }
 
@@ -87,7 +91,7 @@ impl Prepared {
             let (shuffle, when) = (source.shuffle, source.when_exhausted);
             Some(RowOrder::new(dataset.rows(), shuffle, when, self.seed, &workload.name))
         });
-        let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows.collect());
+        let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows.collect()).of_shard(self.shard);
         let forms = self.scenario.workloads.iter().zip(&self.datasets).map(|(workload, dataset)| Form {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
@@ -95,6 +99,7 @@ impl Prepared {
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
                 (PromptSource::Dataset(_), None) => unreachable!("every data set was scanned above"),
             },
+            history: workload.session.map_or(History::None, |session| session.history),
             options: BodyOptions {
                 model: model.to_owned(),
                 stream: workload.request.stream,
@@ -142,6 +147,10 @@ fn compare_requests_with_rows(
     let wanted = scenario.phases.iter().map(|phase| match phase.requests {
         Some(Requests::Count(count)) => count,
         Some(Requests::All) => all,
+        Some(Requests::PerUser(each)) => match phase.load {
+            Load::Closed { users, .. } => each.saturating_mul(users.into()),
+            Load::Open { .. } => each,
+        },
         None => 0,
     });
     let wanted: u64 = wanted.sum();

@@ -75,6 +75,9 @@ async fn rehearse(
         sink: sink(&desk, &stop, &caught, signals),
         phases: scenario.phases.clone(),
         max_in_flight: target::MAX_IN_FLIGHT,
+        seed: prepared.seed,
+        shard: prepared.shard,
+        start_at: None,
         stop,
     };
     let (ending, _) = run.run(&mut source).await;
@@ -102,6 +105,9 @@ fn sink(
         if let Err(error) = desk.collector.take(event) {
             stop.ask(Stop::Failed(error.to_string()));
             desk.failure.get_or_insert(error);
+        }
+        if let Some(rule) = desk.collector.broken_rule() {
+            stop.ask(Stop::Rule(rule));
         }
     })
 }

@@ -19,7 +19,7 @@ use crate::results::manifest::{ClockKind, State};
 use crate::run::ahead::Source;
 use crate::run::stop::{Stop, StopSwitch};
 use crate::run::{Ending, Run};
-use crate::scenario::{Endpoint, Load, TargetUrl};
+use crate::scenario::{Endpoint, Load, Phase, TargetUrl};
 use crate::sim::{Embedded, Options};
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
@@ -120,6 +120,9 @@ impl Measuring<'_> {
             sink: collecting.sink(Rc::clone(&stop)),
             phases: scenario.phases.clone(),
             max_in_flight: self.max_in_flight,
+            seed: self.prepared.seed,
+            shard: self.prepared.shard,
+            start_at: None,
             stop,
         };
         let (ending, origin) = run.run(&mut source).await;
@@ -147,7 +150,7 @@ impl Measuring<'_> {
             timeouts.idle,
         );
         let unstated = |load: &Load| matches!(load, Load::Open { max_in_flight: None, .. });
-        if scenario.phases.iter().any(|phase| unstated(&phase.load)) {
+        if scenario.phases.iter().flat_map(Phase::loads).any(|load| unstated(load.load)) {
             let _ = writeln!(err, "open loops hold at most {} requests in flight", self.max_in_flight);
         }
     }
@@ -165,6 +168,7 @@ pub(super) fn conclude(
     let (state, failure) = match (ending, &gathered.failure) {
         (_, Some(error)) => (State::Stopped, Some(error.to_string())),
         (Ending::Stopped(Stop::Failed(reason)), _) => (State::Stopped, Some(reason.clone())),
+        (Ending::Stopped(Stop::Rule(_)), _) => (State::Stopped, None),
         (Ending::Stalled(what), _) => (State::Stopped, Some(format!("nothing was left to wait for: {what}"))),
         (Ending::Stopped(_), _) => (State::Interrupted, None),
         (Ending::Complete, _) => (State::Complete, None),

@@ -96,8 +96,12 @@ pub(super) fn descriptors(scenario: &Scenario, embedded: bool) -> Result<usize, 
     let ends = if embedded { 2 } else { 1 };
     let connections = usize::try_from(limit.saturating_sub(OTHER_DESCRIPTORS) / ends).unwrap_or(usize::MAX);
     for phase in &scenario.phases {
-        let Load::Closed { users } = phase.load else { continue };
-        if users as usize > connections {
+        let users = phase.loads().map(|load| match load.load {
+            Load::Closed { users, .. } => *users as usize,
+            Load::Open { .. } => 0,
+        });
+        let users: usize = users.sum();
+        if users > connections {
             return Err(Failure::usage(format!(
                 "phase `{}` wants {users} users, and the limit of {limit} open files allows {connections}\n  \
                  help: raise it with `ulimit -n`, or lower load.closed.users",

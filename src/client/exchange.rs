@@ -101,7 +101,7 @@ impl Client {
         let broken = match head {
             Ok(response) => {
                 let reading = Reading::new(self, link, response, watch, timeline);
-                return Attempt::Over(reading.run(request.stream, hand_over).await);
+                return Attempt::Over(reading.run(request, hand_over).await);
             }
             Err(broken) => broken,
         };

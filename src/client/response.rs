@@ -15,6 +15,7 @@ use super::Client;
 use super::exchange::{HandOver, account, describe, outcome_of};
 use super::link::{Link, Read};
 use super::watch::{Progress, Watch};
+use crate::prompt::Outgoing;
 use crate::protocol::{Answer, Decoder, Step, error_message};
 use crate::record::{Outcome, Stamp, Timeline, Usage};
 use crate::units::Nanos;
@@ -22,6 +23,8 @@ use crate::wire::sse;
 
 /// Stamps are handed over in lots of this many, so that an endless stream holds no memory.
 const STAMPS_A_LOT: usize = 8_192;
+/// The longest answer that is kept for the next turn of its conversation.
+const ANSWER_LIMIT_BYTES: usize = 4 << 20;
 /// A document longer than this is no answer.
 const DOCUMENT_LIMIT_BYTES: usize = 64 << 20;
 /// As much of a refusal is read.
@@ -62,20 +65,20 @@ impl<'a> Reading<'a> {
         Reading { client, link, head, body, watch, progress: Progress::Waiting, timeline }
     }
 
-    /// Reads the response as what it is. `stream` says whether a stream was asked for.
-    pub(super) async fn run(self, stream: bool, hand_over: HandOver<'_>) -> Outcome {
+    /// Reads the response to `request` as what it is.
+    pub(super) async fn run(self, request: &Outgoing, hand_over: HandOver<'_>) -> Outcome {
         if !self.head.status.is_success() {
             return self.refusal().await;
         }
-        if stream && !is_json(&self.head.headers) {
-            return self.stream(hand_over).await;
+        let decoder = Decoder::new(self.client.api, request.keep_answer.then_some(ANSWER_LIMIT_BYTES));
+        if request.stream && !is_json(&self.head.headers) {
+            return self.stream(decoder, hand_over).await;
         }
-        self.document(stream).await
+        self.document(decoder, request.stream).await
     }
 
-    async fn stream(mut self, hand_over: HandOver<'_>) -> Outcome {
+    async fn stream(mut self, mut decoder: Decoder, hand_over: HandOver<'_>) -> Outcome {
         let mut parser = sse::Parser::new();
-        let mut decoder = Decoder::new(self.client.api, None);
         loop {
             let piece = self.next().await;
             let at = self.link.meter.last_read.get();
@@ -95,6 +98,7 @@ impl<'a> Reading<'a> {
                     let broken =
                         no_stream.then(|| (Outcome::Malformed, "the body is no event stream".into()));
                     let outcome = self.conclude(decoder.answer(), broken);
+                    self.timeline.answer = whole_text(decoder.into_answer());
                     self.settle().await;
                     return outcome;
                 }
@@ -109,7 +113,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads a whole document: an answer that was asked for as one, or one that came instead of a stream.
-    async fn document(mut self, stream: bool) -> Outcome {
+    async fn document(mut self, mut decoder: Decoder, stream: bool) -> Outcome {
         let bytes = match self.whole(DOCUMENT_LIMIT_BYTES).await {
             Ok(bytes) => bytes,
             Err((outcome, message)) => {
@@ -117,7 +121,6 @@ impl<'a> Reading<'a> {
                 return outcome;
             }
         };
-        let mut decoder = Decoder::new(self.client.api, None);
         decoder.document(&bytes);
         let outcome = match self.conclude(decoder.answer(), None) {
             Outcome::Ok if stream => {
@@ -130,6 +133,7 @@ impl<'a> Reading<'a> {
             }
             other => other,
         };
+        self.timeline.answer = whole_text(decoder.into_answer());
         self.settle().await;
         outcome
     }
@@ -274,6 +278,11 @@ fn note(timeline: &mut Timeline, step: Step, at: Nanos, hand_over: HandOver<'_>)
         }
         Step::Output { .. } | Step::Usage => ControlFlow::Continue(()),
     }
+}
+
+/// The text of an answer that was kept whole.
+fn whole_text(answer: Answer) -> Option<String> {
+    answer.texts.filter(|texts| !texts.cut).map(|texts| texts.answer)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -67,6 +67,12 @@ pub enum FindingKind {
     Uncounted,
     /// Limits could not be judged.
     SloUnmeasurable,
+    /// Too many of the last requests failed, and the run was stopped.
+    StoppedByErrors,
+    /// Too many requests failed one after another, and the run was stopped.
+    StoppedByErrorsInARow,
+    /// Requests in flight and times to first token kept growing, and the run was stopped.
+    StoppedOverSaturated,
 }
 
 /// Unit of what a finding measured.
@@ -78,6 +84,8 @@ pub enum Measure {
     Share,
     /// Requests.
     Requests,
+    /// How many times as much.
+    Times,
 }
 
 impl Measure {
@@ -87,6 +95,7 @@ impl Measure {
             Measure::Ms => "ms",
             Measure::Share => "share",
             Measure::Requests => "requests",
+            Measure::Times => "times",
         }
     }
 
@@ -97,6 +106,7 @@ impl Measure {
             Measure::Share if value < 0.00995 => format!("{:.2} %", value * 100.0),
             Measure::Share => format!("{:.1} %", value * 100.0),
             Measure::Requests => format!("{value:.0} requests"),
+            Measure::Times => format!("{value:.1} times"),
         }
     }
 }
@@ -136,6 +146,9 @@ impl FindingKind {
             FindingKind::Bursts => "bursts",
             FindingKind::Uncounted => "uncounted",
             FindingKind::SloUnmeasurable => "slo_unmeasurable",
+            FindingKind::StoppedByErrors => "stopped_by_errors",
+            FindingKind::StoppedByErrorsInARow => "stopped_by_errors_in_a_row",
+            FindingKind::StoppedOverSaturated => "stopped_over_saturated",
         }
     }
 
@@ -143,9 +156,11 @@ impl FindingKind {
     pub fn measure(self) -> Measure {
         match self {
             FindingKind::SendDelay | FindingKind::LoopDelay => Measure::Ms,
-            FindingKind::FewAnswers | FindingKind::Uncounted | FindingKind::SloUnmeasurable => {
-                Measure::Requests
-            }
+            FindingKind::FewAnswers
+            | FindingKind::Uncounted
+            | FindingKind::SloUnmeasurable
+            | FindingKind::StoppedByErrorsInARow => Measure::Requests,
+            FindingKind::StoppedOverSaturated => Measure::Times,
             _ => Measure::Share,
         }
     }
@@ -171,6 +186,11 @@ impl FindingKind {
             FindingKind::Bursts => "gaps describe a buffer between model and client, not the model",
             FindingKind::Uncounted => "token metrics lack them, and throughputs are lower bounds",
             FindingKind::SloUnmeasurable => "they count as not good though no limit is known to be missed",
+            FindingKind::StoppedByErrors
+            | FindingKind::StoppedByErrorsInARow
+            | FindingKind::StoppedOverSaturated => {
+                "the run was stopped, and its figures hold for what was measured by then"
+            }
         }
     }
 
@@ -196,6 +216,10 @@ impl FindingKind {
             FindingKind::Bursts => "turn off buffering in the proxy or gateway on the way",
             FindingKind::Uncounted => "let the server send usage (stream_options), or set target.tokenizer",
             FindingKind::SloUnmeasurable => "limit a metric that this server's answers allow to measure",
+            FindingKind::StoppedByErrors | FindingKind::StoppedByErrorsInARow => {
+                "see columns `outcome` and `error` of requests.csv; the rules stand in [stop]"
+            }
+            FindingKind::StoppedOverSaturated => "lower the load: the server does not keep up with it",
         }
     }
 }
@@ -246,6 +270,18 @@ impl fmt::Display for Finding {
             FindingKind::Uncounted => write!(f, "the tokens of {count} answers could not be counted"),
             FindingKind::SloUnmeasurable => {
                 write!(f, "{count} answers lack a metric that [slo] limits")
+            }
+            FindingKind::StoppedByErrors => {
+                write!(f, "{measured} of the last 100 requests failed (limit {threshold})")
+            }
+            FindingKind::StoppedByErrorsInARow => {
+                write!(f, "{count} requests failed one after another (limit {threshold})")
+            }
+            FindingKind::StoppedOverSaturated => {
+                write!(
+                    f,
+                    "requests in flight and times to first token grew to {measured} as much, {count} open"
+                )
             }
         }?;
         write!(f, ": {}", self.kind.meaning())

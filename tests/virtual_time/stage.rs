@@ -17,6 +17,7 @@ use tonnage::dataset::{Dataset, RowOrder};
 use tonnage::plan::Plan;
 use tonnage::plan::compose::Salt;
 use tonnage::plan::composer::{Composer, Form, Prompts};
+use tonnage::plan::shard::Shard;
 use tonnage::protocol::BodyOptions;
 use tonnage::record::{EndedBy, Event};
 use tonnage::results::manifest::{ClockKind, FORMAT, Manifest, State, Timeouts};
@@ -24,7 +25,7 @@ use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
 use tonnage::run::stop::{Stop, StopSwitch};
 use tonnage::run::{Ending, Run};
-use tonnage::scenario::{Overrides, PromptSource, Scenario, parse};
+use tonnage::scenario::{History, Overrides, PromptSource, Scenario, parse};
 use tonnage::seed::Seed;
 use tonnage::sim::{Options, Profile, Server};
 use tonnage::stats::{Finding, SummaryRow, TimelineRow};
@@ -44,6 +45,7 @@ pub(crate) struct Stage {
     lead_in: Duration,
     refuses_for: Duration,
     stops: Vec<(Duration, Stop)>,
+    shard: Shard,
 }
 
 /// A run that was made.
@@ -104,7 +106,14 @@ impl Stage {
             lead_in: Duration::ZERO,
             refuses_for: Duration::ZERO,
             stops: Vec::new(),
+            shard: Shard::WHOLE,
         }
+    }
+
+    /// Plays one part of the run.
+    pub(crate) fn shard(mut self, index: u32, count: u32) -> Stage {
+        self.shard = Shard::new(index, count).unwrap();
+        self
     }
 
     /// Puts a file beside the scenario.
@@ -155,13 +164,14 @@ impl Stage {
             let (source, dataset) = dataset.as_ref()?;
             Some(RowOrder::new(dataset.rows(), source.shuffle, source.when_exhausted, seed, &workload.name))
         });
-        let plan = Plan::new(Arc::clone(scenario), seed, rows.collect());
+        let plan = Plan::new(Arc::clone(scenario), seed, rows.collect()).of_shard(self.shard);
         let forms = scenario.workloads.iter().zip(&datasets).map(|(workload, dataset)| Form {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
                 (_, dataset) => Prompts::Rows(Arc::clone(&dataset.as_ref().unwrap().1)),
             },
+            history: workload.session.map_or(History::None, |session| session.history),
             options: BodyOptions {
                 model: "m".to_owned(),
                 stream: workload.request.stream,
@@ -223,7 +233,8 @@ impl Stage {
         let results = tempfile::tempdir().unwrap();
         let manifest = manifest();
         let writer = Writer::create(&Place::Exact(results.path().join("run")), &manifest, "").unwrap();
-        let desk = Rc::new(RefCell::new((Vec::new(), Collector::new(&scenario, writer))));
+        let desk =
+            Rc::new(RefCell::new((Vec::new(), Collector::new(&scenario, writer).of_shard(self.shard))));
         let stop = Rc::new(StopSwitch::default());
         for (after, ask) in self.stops.clone() {
             let (clock, stop) = (clock.clone(), Rc::clone(&stop));
@@ -236,15 +247,21 @@ impl Stage {
             clock: clock.clone(),
             client: Rc::new(client),
             sink: {
-                let desk = Rc::clone(&desk);
+                let (desk, stop) = (Rc::clone(&desk), Rc::clone(&stop));
                 Rc::new(move |event: Event| {
                     let mut desk = desk.borrow_mut();
                     desk.0.push(event.clone());
                     desk.1.take(event).unwrap();
+                    if let Some(rule) = desk.1.broken_rule() {
+                        stop.ask(Stop::Rule(rule));
+                    }
                 })
             },
             phases: scenario.phases.clone(),
             max_in_flight: 10_000,
+            seed: Seed(scenario.seed.unwrap()),
+            shard: self.shard,
+            start_at: None,
             stop,
         };
         let mut source = Source::inline(self.composer(&scenario));
