@@ -10,6 +10,7 @@ use super::completions::CompletionsArgs;
 use super::init::InitArgs;
 use super::man::ManArgs;
 use super::schema::SchemaArgs;
+use super::shard::ShardArgs;
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -90,6 +91,8 @@ pub(super) struct RunArgs {
     /// Measure this server instead of the scenario's, an embedded one too
     #[arg(long, value_name = "URL")]
     pub(super) target: Option<String>,
+    #[command(flatten)]
+    pub(super) part: ShardArgs,
 }
 
 #[derive(Debug, Args)]

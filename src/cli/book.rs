@@ -129,6 +129,7 @@ impl Facts<'_> {
             format: FORMAT,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             run_id: self.prepared.run_id.clone(),
+            shard: self.prepared.shard.to_text(),
             name: scenario.name.clone(),
             started: self.prepared.started.to_string(),
             state: State::Running,

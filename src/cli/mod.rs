@@ -14,6 +14,7 @@ mod prepare;
 mod rehearse;
 mod run;
 mod schema;
+mod shard;
 mod signals;
 mod sim;
 mod target;

@@ -30,6 +30,8 @@ pub(super) struct Prepared {
     pub(super) started: jiff::Timestamp,
     /// Its part of the run.
     pub(super) shard: Shard,
+    /// Whether the seed is this process's own.
+    pub(super) draws_seed: bool,
 }
 
 /// What a scenario is prepared for.
@@ -59,6 +61,7 @@ pub(super) fn prepare(
     show(&notes);
     let variable = scenario.target.api_key_env.as_deref().filter(|_| purpose == Purpose::Measure);
     let key = variable.map(environment::required).transpose()?;
+    let draws_seed = scenario.seed.is_none();
     let seed = match scenario.seed {
         Some(seed) => seed,
         // Thirty-two bits: short enough to be typed again.
@@ -78,6 +81,7 @@ pub(super) fn prepare(
         key,
         started: environment::utc_now(),
         shard: Shard::WHOLE,
+        draws_seed,
     })
 }
 

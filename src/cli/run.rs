@@ -11,6 +11,7 @@ use super::collecting::{self, Gathered};
 use super::exit::{Exit, Failure};
 use super::live::Live;
 use super::prepare::{Prepared, Purpose, prepare};
+use super::shard::Part;
 use super::signals::{self, Signal};
 use super::{environment, sim, target};
 use crate::client::Connector;
@@ -23,7 +24,9 @@ use crate::scenario::{Endpoint, Load, Phase, TargetUrl};
 use crate::sim::{Embedded, Options};
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
-    let prepared = prepare(&args.scenario, args.target.clone(), Purpose::Measure)?;
+    let part = Part::read(&args.part)?;
+    let mut prepared = prepare(&args.scenario, args.target.clone(), Purpose::Measure)?;
+    part.apply(&mut prepared)?;
     let (url, embedded) = match &prepared.scenario.target.endpoint {
         Endpoint::Url(url) => (url.clone(), None),
         Endpoint::Sim { profile } => {
@@ -31,10 +34,11 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
             (loopback(&server)?, Some(server))
         }
     };
-    let max_in_flight = target::descriptors(&prepared.scenario, embedded.is_some())?;
+    let max_in_flight = target::descriptors(&prepared.scenario, prepared.shard, embedded.is_some())?;
     let measuring = Measuring {
         args: &args.scenario,
         prepared: &prepared,
+        part: &part,
         url,
         max_in_flight,
         simulated: embedded.is_some(),
@@ -59,6 +63,7 @@ fn loopback(server: &Embedded) -> Result<TargetUrl, Failure> {
 struct Measuring<'a> {
     args: &'a ScenarioArgs,
     prepared: &'a Prepared,
+    part: &'a Part,
     url: TargetUrl,
     max_in_flight: usize,
     simulated: bool,
@@ -83,6 +88,7 @@ impl Measuring<'_> {
             stamps: client.stamp_source().name(),
             simulated: self.simulated,
         };
+        let start_at = self.part.start(&clock)?;
         let writer = facts.open(self.args)?;
         if !self.args.quiet {
             self.announce(&facts.model);
@@ -122,7 +128,7 @@ impl Measuring<'_> {
             max_in_flight: self.max_in_flight,
             seed: self.prepared.seed,
             shard: self.prepared.shard,
-            start_at: None,
+            start_at,
             stop,
         };
         let (ending, origin) = run.run(&mut source).await;

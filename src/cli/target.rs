@@ -8,6 +8,7 @@ use super::prepare::Prepared;
 use crate::client::preflight::{Models, NotReady};
 use crate::client::{Client, Connector, Settings};
 use crate::clock::Clock;
+use crate::plan::shard::Shard;
 use crate::scenario::{Load, Scenario, TargetUrl};
 
 /// In-flight limit of open loops that state none, where descriptors allow as many.
@@ -87,7 +88,7 @@ fn not_ready(at: &str, reason: NotReady) -> Failure {
 /// Raises the soft limit on open files as far as it goes and returns how many connections may be open at once.
 ///
 /// Refuses a closed loop that cannot have a connection for each user.
-pub(super) fn descriptors(scenario: &Scenario, embedded: bool) -> Result<usize, Failure> {
+pub(super) fn descriptors(scenario: &Scenario, shard: Shard, embedded: bool) -> Result<usize, Failure> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)
         .map_err(|error| Failure::unexpected(format!("cannot read the limit on files: {error}")))?;
     // A refusal leaves the soft limit, which then holds.
@@ -97,7 +98,7 @@ pub(super) fn descriptors(scenario: &Scenario, embedded: bool) -> Result<usize, 
     let connections = usize::try_from(limit.saturating_sub(OTHER_DESCRIPTORS) / ends).unwrap_or(usize::MAX);
     for phase in &scenario.phases {
         let users = phase.loads().map(|load| match load.load {
-            Load::Closed { users, .. } => *users as usize,
+            Load::Closed { users, .. } => shard.share_of(*users) as usize,
             Load::Open { .. } => 0,
         });
         let users: usize = users.sum();

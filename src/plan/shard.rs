@@ -34,6 +34,11 @@ impl Shard {
         self.count > 1
     }
 
+    /// `k/n`, where it is a part.
+    pub fn to_text(self) -> Option<String> {
+        self.is_part().then(|| format!("{}/{}", self.index, self.count))
+    }
+
     /// Whether session or user `number` is its own: every `count`-th is.
     pub fn owns(self, number: u64) -> bool {
         number % u64::from(self.count) == u64::from(self.index)

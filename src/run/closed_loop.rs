@@ -11,13 +11,7 @@ use crate::record::EndedBy;
 
 /// Keeps `users` busy until the load ends. The next session is at hand before a user asks for it, so that a phase
 /// ends with its last send, and not when a user finds nothing left.
-pub(super) async fn offer(
-    lane: &Rc<Lane>,
-    users: &Users,
-    feed: &mut Feed,
-    first: Next,
-    is_main: bool,
-) -> Offer {
+pub(super) async fn offer(lane: &Rc<Lane>, users: &Users, feed: &mut Feed, first: Next) -> Offer {
     let frame = &lane.frame;
     let mut taken = 0;
     let mut next = first;
@@ -33,7 +27,7 @@ pub(super) async fn offer(
         let free = tokio::select! {
             biased;
             () = frame.stop.wait() => return Offer::new(taken, frame.stopped()),
-            () = until_over(frame, is_main) => return Offer::new(taken, frame.ended_by_duration()),
+            () = until_over(frame) => return Offer::new(taken, frame.ended_by_duration()),
             free = users.next(&frame.clock) => free,
         };
         taken += 1;
@@ -43,7 +37,7 @@ pub(super) async fn offer(
         next = tokio::select! {
             biased;
             () = frame.stop.wait() => return Offer::new(taken, frame.stopped()),
-            () = until_over(frame, is_main) => return Offer::new(taken, frame.ended_by_duration()),
+            () = until_over(frame) => return Offer::new(taken, frame.ended_by_duration()),
             next = feed.next() => next,
         };
     }

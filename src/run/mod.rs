@@ -279,8 +279,8 @@ struct Backlog {
 
 async fn offer_load(lane: Rc<Lane>, mut feed: Feed, first: Next, is_main: bool) -> (Offer, Feed) {
     let offer = match &lane.users {
-        Some(users) => closed_loop::offer(&lane, users, &mut feed, first, is_main).await,
-        None => open_loop::offer(&lane, &mut feed, first, is_main).await,
+        Some(users) => closed_loop::offer(&lane, users, &mut feed, first).await,
+        None => open_loop::offer(&lane, &mut feed, first).await,
     };
     if !is_main {
         // It may have had nothing more to send.
@@ -289,13 +289,13 @@ async fn offer_load(lane: Rc<Lane>, mut feed: Feed, first: Next, is_main: bool) 
     (offer, feed)
 }
 
-/// Completes when a load must offer no more: at the end of the phase's duration, and for a second load when the
-/// main one has ended.
-async fn until_over(frame: &Frame, is_main: bool) {
-    if is_main {
-        return frame.over().await;
+/// Completes when a load must offer no more: at the end of the phase's duration, or when the main load has ended.
+async fn until_over(frame: &Frame) {
+    tokio::select! {
+        biased;
+        () = frame.over() => {}
+        _ = frame.closed() => {}
     }
-    frame.closed().await;
 }
 
 /// Measures how late the event loop serves a due wake-up: what a busy client would add to every time it takes.

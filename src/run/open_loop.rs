@@ -12,7 +12,7 @@ use crate::record::Outcome;
 use crate::scenario::WhenFull;
 
 /// Offers the load's sessions until it ends. A late send goes out at once; nothing is ever re-anchored.
-pub(super) async fn offer(lane: &Rc<Lane>, feed: &mut Feed, first: Next, is_main: bool) -> Offer {
+pub(super) async fn offer(lane: &Rc<Lane>, feed: &mut Feed, first: Next) -> Offer {
     let frame = &lane.frame;
     let mut taken = 0;
     let mut next = first;
@@ -38,7 +38,7 @@ pub(super) async fn offer(lane: &Rc<Lane>, feed: &mut Feed, first: Next, is_main
                 let stopped = tokio::select! {
                     biased;
                     () = frame.stop.wait() => true,
-                    () = until_over(frame, is_main) => false,
+                    () = until_over(frame) => false,
                     () = lane.places.wait(due) => {
                         let held = frame.clock.now().since(due);
                         lane.launch(*session, Due { held, ..Due::at(due) });

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tonnage::client::{Client, Connector, Settings};
 use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
-use tonnage::dataset::{Dataset, RowOrder};
+use tonnage::dataset::{self, Dataset, RowOrder};
 use tonnage::plan::Plan;
 use tonnage::plan::compose::Salt;
 use tonnage::plan::composer::{Composer, Form, Prompts};
@@ -153,18 +153,26 @@ impl Stage {
         }
     }
 
-    pub(crate) fn composer(&self, scenario: &Arc<Scenario>) -> Composer {
-        let seed = Seed(scenario.seed.expect("scenarios of tests state their seed"));
+    fn datasets<'a>(&self, scenario: &'a Scenario) -> Vec<Option<(&'a dataset::Source, Arc<Dataset>)>> {
         let datasets = scenario.workloads.iter().map(|workload| match &workload.prompt {
             PromptSource::Synthetic { .. } => None,
             PromptSource::Dataset(source) => Some((source, Arc::new(Dataset::scan(source).unwrap()))),
         });
-        let datasets = datasets.collect::<Vec<_>>();
+        datasets.collect()
+    }
+
+    pub(crate) fn plan(&self, scenario: &Arc<Scenario>) -> Plan {
+        let seed = Seed(scenario.seed.expect("scenarios of tests state their seed"));
+        let datasets = self.datasets(scenario);
         let rows = scenario.workloads.iter().zip(&datasets).map(|(workload, dataset)| {
             let (source, dataset) = dataset.as_ref()?;
             Some(RowOrder::new(dataset.rows(), source.shuffle, source.when_exhausted, seed, &workload.name))
         });
-        let plan = Plan::new(Arc::clone(scenario), seed, rows.collect()).of_shard(self.shard);
+        Plan::new(Arc::clone(scenario), seed, rows.collect()).of_shard(self.shard)
+    }
+
+    pub(crate) fn composer(&self, scenario: &Arc<Scenario>) -> Composer {
+        let datasets = self.datasets(scenario);
         let forms = scenario.workloads.iter().zip(&datasets).map(|(workload, dataset)| Form {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
@@ -179,6 +187,7 @@ impl Stage {
                 extra: workload.request.extra.clone(),
             },
         });
+        let plan = self.plan(scenario);
         Composer::new(plan, scenario.target.api, forms.collect(), Salt(self.salt), "run".to_owned())
     }
 
@@ -361,6 +370,7 @@ fn manifest() -> Manifest {
         format: FORMAT,
         tool_version: String::new(),
         run_id: "run".to_owned(),
+        shard: None,
         name: "stage".to_owned(),
         started: String::new(),
         state: State::Running,
