@@ -102,6 +102,17 @@ impl Clock {
         }
     }
 
+    /// Nanoseconds since 1970 by the clock of the day, which may be set at any time, between two readings of this
+    /// one; `None` under the virtual clock, whose days are not ours.
+    pub fn time_of_day_ns(&self) -> Option<(Nanos, u64, Nanos)> {
+        if self.is_virtual() {
+            return None;
+        }
+        let before = self.now();
+        let day = clock_gettime(ClockId::CLOCK_REALTIME).expect("Linux always has CLOCK_REALTIME");
+        Some((before, day.tv_sec() as u64 * 1_000_000_000 + day.tv_nsec() as u64, self.now()))
+    }
+
     /// The same time for other threads; `None` under the virtual clock, which has no other threads.
     pub fn monotonic(&self) -> Option<Monotonic> {
         self.origin_monotonic_ns().map(|origin_ns| Monotonic { origin_ns })

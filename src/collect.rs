@@ -365,6 +365,7 @@ fn close(ended: Ended, origin: Nanos, events: RowEvents<'_>, window: Option<Wind
     record.last_output = timeline.last_output.map(at);
     record.ended = Some(at(timeline.ended));
     record.stamp = Some(timeline.stamp);
+    record.reads = Some(timeline.reads);
     record.connect = timeline.connect.map(Micros::from_duration);
     record.upload = timeline.upload.map(Micros::from_duration);
     record.gaps = gap_figures(events.stamps);

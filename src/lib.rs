@@ -55,6 +55,7 @@ pub mod report;
 pub mod results;
 pub mod run;
 pub mod scenario;
+pub mod score;
 pub mod seed;
 pub mod sim;
 pub mod stats;

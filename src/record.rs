@@ -101,6 +101,11 @@ impl Outcome {
         }
     }
 
+    /// The outcome of this name in files.
+    pub fn named(name: &str) -> Option<Outcome> {
+        Outcome::ALL.into_iter().find(|outcome| outcome.name() == name)
+    }
+
     /// Whether an exchange began.
     pub fn was_sent(self) -> bool {
         !matches!(self, Outcome::Dropped | Outcome::NotSent | Outcome::Skipped)
@@ -175,6 +180,20 @@ impl StampSource {
             StampSource::Virtual => "virtual",
         }
     }
+}
+
+/// How the bytes of a response were read: how far the times of its events can be trusted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Reads that completed a token-bearing event.
+    pub bearing: u64,
+    /// Those of them that completed more than one: all its events have the time of the last one's arrival.
+    pub shared: u64,
+    /// Kernel stamps that were missing or impossible, and were replaced by the nearest possible time.
+    pub clamped: u64,
+    /// Longest time from the arrival of bytes to their read: the client's own delay. `None` without kernel
+    /// stamps.
+    pub delay_max: Option<Duration>,
 }
 
 /// Where a count of output tokens comes from.
@@ -254,6 +273,8 @@ pub struct Timeline {
     pub bytes_received: u64,
     /// Where its times come from.
     pub stamp: StampSource,
+    /// How its bytes were read.
+    pub reads: Reads,
 }
 
 impl Timeline {
@@ -286,6 +307,7 @@ impl Timeline {
             bytes_sent: 0,
             bytes_received: 0,
             stamp,
+            reads: Reads::default(),
         }
     }
 }
@@ -509,6 +531,8 @@ pub struct RequestRecord {
     pub ended: Option<Micros>,
     /// Where the times come from.
     pub stamp: Option<StampSource>,
+    /// How its bytes were read; `None` for a request that was never sent.
+    pub reads: Option<Reads>,
     /// Time it waited for a place in flight or for its user.
     pub held: Option<Micros>,
     /// Time to obtain a connection.
@@ -573,6 +597,7 @@ impl RequestRecord {
             last_output: None,
             ended: None,
             stamp: None,
+            reads: None,
             held: None,
             connect: None,
             upload: None,

@@ -1,7 +1,7 @@
 //! The generated files are those in the repository, and taplo, which editors use, reads the schema as it is meant.
 //! Where taplo is not installed (`pip install taplo`), only the first is tested.
 
-#![expect(clippy::unwrap_used, reason = "a test that finds nothing where something must be has failed")]
+#![expect(clippy::unwrap_used, reason = "what cannot be set up fails the test")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

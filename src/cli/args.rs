@@ -10,6 +10,7 @@ use super::completions::CompletionsArgs;
 use super::init::InitArgs;
 use super::man::ManArgs;
 use super::schema::SchemaArgs;
+use super::score::ScoreArgs;
 use super::shard::ShardArgs;
 
 const RUN_EXAMPLES: &str = "\
@@ -33,6 +34,20 @@ Examples:
   tonnage sim --listen 127.0.0.1:8000 --profile 72b-4x64gb
   curl http://127.0.0.1:8000/v1/models";
 
+const COMPARE_EXAMPLES: &str = "\
+Examples:
+  tonnage compare results/monday results/tuesday
+  tonnage compare results/a1 --base results/a2 --base results/a3 results/b1 results/b2 results/b3 --csv
+  tonnage compare results/monday results/tuesday --worse-than 10%
+
+Exit codes:
+  0 nothing is worse by more than the bound · 2 not comparable · 5 something is";
+
+const REPORT_EXAMPLES: &str = "\
+Examples:
+  tonnage report results/quickstart-20260101T120000Z
+  tonnage report results/* --json > summaries.jsonl";
+
 /// Declarative, scenario-driven load generator for language-model servers.
 #[derive(Debug, Parser)]
 #[command(version, about, arg_required_else_help = true, disable_help_subcommand = true)]
@@ -51,6 +66,8 @@ pub(super) enum Command {
     Sim(SimArgs),
     /// Say what is wrong with scenarios and what they would do, without any traffic
     Check(CheckArgs),
+    /// Check the answers of a file of predictions and truths
+    Score(ScoreArgs),
     /// Write a scenario to start from
     Init(InitArgs),
     /// Print the JSON Schema of scenarios, or the reference of their keys
@@ -59,6 +76,10 @@ pub(super) enum Command {
     Completions(CompletionsArgs),
     /// Print the manual
     Man(ManArgs),
+    /// Tell a run again from its folder, and write a page with charts into it
+    Report(ReportArgs),
+    /// Compare runs figure by figure; exit code 5 where one is worse by more than a bound
+    Compare(CompareArgs),
 }
 
 /// What `run` and `rehearse` share.
@@ -72,7 +93,7 @@ pub(super) struct ScenarioArgs {
     /// Write results into this folder, which must not exist [default: results/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
-    /// Show no progress
+    /// Show neither progress nor warnings
     #[arg(long)]
     pub(super) quiet: bool,
     /// Print the summary as one JSON object
@@ -117,4 +138,41 @@ pub(super) struct SimArgs {
     /// Accept only requests with this variable's value as bearer key
     #[arg(long, value_name = "VARIABLE")]
     pub(super) api_key_env: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = REPORT_EXAMPLES)]
+pub(super) struct ReportArgs {
+    /// Folders of runs, killed ones too
+    #[arg(required = true, value_name = "DIR")]
+    pub(super) folders: Vec<PathBuf>,
+    /// Print the summary as one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Print every figure as CSV, as in summary.csv
+    #[arg(long, conflicts_with = "json")]
+    pub(super) csv: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = COMPARE_EXAMPLES)]
+pub(super) struct CompareArgs {
+    /// Folder of the run to compare with
+    #[arg(value_name = "BASE")]
+    pub(super) base: PathBuf,
+    /// Folders of new runs, repeats of each other
+    #[arg(required = true, value_name = "NEW")]
+    pub(super) new: Vec<PathBuf>,
+    /// Further repeats of the base: with three a side, intervals are those from run to run
+    #[arg(id = "more", long = "base", value_name = "DIR")]
+    pub(super) more: Vec<PathBuf>,
+    /// The change from which it matters
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = super::compare::share)]
+    pub(super) worse_than: f64,
+    /// Compare runs of different load all the same
+    #[arg(long)]
+    pub(super) anyway: bool,
+    /// Print the table as CSV
+    #[arg(long)]
+    pub(super) csv: bool,
 }

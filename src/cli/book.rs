@@ -1,17 +1,19 @@
 //! The results of one run: opened before it, closed after it, and told to the user.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::path::PathBuf;
+use std::io::{ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
 
 use super::args::ScenarioArgs;
 use super::exit::{Exit, Failure};
 use super::prepare::Prepared;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{json, terminal};
-use crate::results::manifest::{ClockKind, FORMAT, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry};
+use crate::results::manifest::{
+    ClockKind, FORMAT, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
+};
 use crate::results::{Manifest, Place, ResultsError, Writer};
-use crate::scenario::Endpoint;
+use crate::scenario::{Endpoint, Load};
 use crate::stats::Verdict;
 
 /// What a run knows of itself before its first request.
@@ -62,40 +64,44 @@ impl Facts<'_> {
     ) -> Result<Exit, Failure> {
         let Collected { courses, fold, seconds, findings, mut writer, .. } = collected;
         let verdict = Verdict::of(&findings);
+        let summary = fold.summary();
+        let tables = [
+            writer.gaps(&fold.gaps()),
+            writer.summary(&summary),
+            writer.timeline(&seconds.rows()),
+            writer.flush(),
+        ];
+        let tables: Result<(), ResultsError> = tables.into_iter().collect();
         let mut manifest = self.manifest();
-        manifest.state = end.state;
+        manifest.state = if tables.is_ok() { end.state } else { State::Stopped };
         manifest.origin_monotonic_ns = end.origin_monotonic_ns;
+        manifest.workloads = fold.workloads().iter().map(WorkloadEntry::from).collect();
         manifest.verdict = Some(VerdictEntry::new(&findings, self.simulated));
         for (index, (entry, course)) in manifest.phases.iter_mut().zip(&courses).enumerate() {
             if let Some(course) = course {
                 fill(entry, course);
+                let facts = fold.facts(index as u32);
+                entry.counted = facts.is_some_and(|facts| facts.counted);
+                entry.stopped = facts.is_some_and(|facts| facts.stopped);
                 entry.requests =
                     fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
             }
         }
-        let summary = fold.summary();
-        let write = |writer: &mut Writer| {
-            writer.gaps(&fold.gaps())?;
-            writer.summary(&summary)?;
-            writer.timeline(&seconds.rows())?;
-            writer.finish(&manifest)
-        };
-        let written = write(&mut writer);
-        let text =
-            if args.json { json::object(&manifest, &summary) } else { terminal::text(&manifest, &summary) };
-        // A closed pipe is the reader's choice, and the files stand.
-        let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
+        let written = tables.and(writer.write_manifest(&manifest));
+        let folder = writer.folder();
         if args.json {
-            let _ = writeln!(std::io::stderr(), "{}", writer.folder().display());
+            print(&json::object(&manifest, &summary, folder), folder)?;
         } else {
-            let _ = writeln!(std::io::stdout(), "\n{}", writer.folder().display());
+            print(&format!("{}\n{}", terminal::text(&manifest, &summary), folder.display()), folder)?;
         }
-        if let Err(error) = written {
-            return Err(Failure::unexpected(format!("{error}")));
+        if !folder.exists() {
+            let gone = format!("the results folder {} was removed while the run went on", folder.display());
+            return Err(Failure::unexpected(format!("{gone}: what is printed above is all there is")));
         }
         if let Some(failure) = &end.failure {
             return Err(Failure::unexpected(format!("the run was stopped: {failure}")));
         }
+        written.map_err(Failure::unexpected)?;
         Ok(match verdict {
             Verdict::Valid => Exit::Done,
             Verdict::Insufficient if !args.strict => Exit::Done,
@@ -116,6 +122,9 @@ impl Facts<'_> {
             repeat: None,
             name: phase.name.clone(),
             measured: phase.measure,
+            open_loop: matches!(phase.load, Load::Open { .. }),
+            counted: false,
+            stopped: false,
             start_s: None,
             window_start_s: None,
             window_end_s: None,
@@ -150,6 +159,11 @@ impl Facts<'_> {
                 total_s: timeouts.total.map(|total| total.as_secs_f64()),
             },
             phases: phases.collect(),
+            workloads: scenario
+                .workloads
+                .iter()
+                .map(|workload| WorkloadEntry::new(&workload.name, &workload.slo))
+                .collect(),
             skipped_rows: self.skipped_rows(),
             about: scenario.about.clone(),
             verdict: None,
@@ -167,6 +181,18 @@ impl Facts<'_> {
             })
         });
         skipped.collect()
+    }
+}
+
+/// Prints the result. A closed pipe is the reader's choice, and the files stand.
+fn print(text: &str, folder: &Path) -> Result<(), Failure> {
+    let mut out = std::io::stdout();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::unexpected(format!(
+            "cannot write to standard output: {error}\n  help: the results are in {}",
+            folder.display()
+        ))),
+        _ => Ok(()),
     }
 }
 

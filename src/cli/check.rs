@@ -1,5 +1,6 @@
 //! `tonnage check`: what is wrong with scenarios, and what they would do, without any traffic.
 
+mod amounts;
 mod caveats;
 mod json;
 mod lengths;
@@ -68,7 +69,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let overrides = Overrides { set: args.overrides.clone(), target: None };
     let mut ending = Exit::Done;
     let mut objects = Vec::new();
-    for (index, file) in args.files.iter().enumerate() {
+    let mut is_first = true;
+    for file in &args.files {
         let checked = check(file, &overrides);
         if checked.sound.is_none() {
             ending = Exit::Usage;
@@ -78,7 +80,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
             continue;
         }
         // A closed pipe is the reader's choice.
-        let _ = show(&checked, args, index > 0);
+        let _ = show(&checked, args, is_first);
+        is_first &= checked.sound.is_none();
     }
     if args.json {
         let _ = writeln!(io::stdout(), "{:#}", serde_json::json!({ "files": objects }));
@@ -93,7 +96,7 @@ fn check<'a>(file: &'a Path, overrides: &Overrides) -> Checked<'a> {
     };
     let mut problems = std::mem::take(&mut loaded.warnings);
     let scenario = Arc::new(loaded.scenario.clone());
-    let Ok(datasets) = scan_datasets(&scenario, &mut problems) else {
+    let Ok(datasets) = scan_datasets(&scenario, true, &mut problems) else {
         return Checked { file, problems, sound: None };
     };
     let preview = Preview::of(&scenario, &datasets);
@@ -102,13 +105,13 @@ fn check<'a>(file: &'a Path, overrides: &Overrides) -> Checked<'a> {
     Checked { file, problems, sound }
 }
 
-fn show(checked: &Checked<'_>, args: &CheckArgs, follows_another: bool) -> io::Result<()> {
+fn show(checked: &Checked<'_>, args: &CheckArgs, is_first: bool) -> io::Result<()> {
     if !checked.problems.is_empty() {
         writeln!(io::stderr(), "{}", checked.problems.render(style()))?;
     }
     let mut out = io::BufWriter::new(io::stdout().lock());
     let Some(sound) = &checked.sound else { return Ok(()) };
-    if follows_another {
+    if !is_first {
         writeln!(out)?;
     }
     if args.resolved {

@@ -59,7 +59,7 @@ pub(super) fn start(
         failure: None,
         origin: None,
         cpu: measures_cpu.then(Cpu::default),
-        seconds: 0,
+        second: None,
         is_stopped: false,
     };
     let thread = thread::Builder::new().name("collect".into()).spawn(move || desk.work(&events))?;
@@ -96,8 +96,8 @@ struct Desk {
     failure: Option<ResultsError>,
     origin: Option<Nanos>,
     cpu: Option<Cpu>,
-    /// Whole seconds since the origin that have been seen to.
-    seconds: u64,
+    /// The second since the origin that was last seen to.
+    second: Option<u64>,
     /// Whether a rule has stopped the run.
     is_stopped: bool,
 }
@@ -109,7 +109,7 @@ impl Desk {
                 if self.take(event) {
                     let flushed = self.collector.flush();
                     self.note(flushed);
-                    if let Some(live) = &mut self.live {
+                    if let Some(live) = &self.live {
                         live.clear();
                     }
                     return Gathered { collector: self.collector, failure: self.failure };
@@ -140,16 +140,14 @@ impl Desk {
     fn tick(&mut self) {
         let Some(origin) = self.origin else { return };
         let elapsed = self.clock.now().since(origin);
-        if elapsed.as_secs() <= self.seconds && self.seconds > 0 {
+        let last = self.second.replace(elapsed.as_secs());
+        if last == self.second {
             return;
         }
-        if let Some(cpu) = &mut self.cpu
-            && let Some(used) = cpu.since_last()
-            && elapsed.as_secs() > self.seconds
-        {
-            self.collector.take_cpu(self.seconds, used);
+        let used = self.cpu.as_mut().and_then(Cpu::since_last);
+        if let (Some(last), Some(used)) = (last, used) {
+            self.collector.take_cpu(last, used);
         }
-        self.seconds = elapsed.as_secs();
         let flushed = self.collector.flush();
         self.note(flushed);
         if let Some(live) = &mut self.live {

@@ -10,7 +10,7 @@ pub(super) fn required(name: &str) -> Result<String, Failure> {
     match std::env::var(name) {
         Ok(value) if !value.trim().is_empty() => Ok(value.trim().to_owned()),
         _ => Err(Failure::usage(format!(
-            "error: the environment variable `{name}` is not set\n  help: export {name}=… before the run"
+            "the environment variable `{name}` is not set\n  help: export {name}=… before the run"
         ))),
     }
 }

@@ -16,6 +16,8 @@ pub(super) enum Exit {
     Unreachable,
     /// The run is over, but its numbers are not valid.
     Invalid,
+    /// A bound was missed.
+    Missed,
     /// SIGINT; partial results are kept.
     Interrupted,
     /// SIGTERM; partial results are kept.
@@ -31,9 +33,16 @@ impl Exit {
             Exit::Usage => 2,
             Exit::Unreachable => 3,
             Exit::Invalid => 4,
+            Exit::Missed => 5,
             Exit::Interrupted => 130,
             Exit::Terminated => 143,
         }
+    }
+
+    /// Ends the process here and now, as a kill would.
+    #[expect(clippy::disallowed_methods, reason = "for a user who asks for the third time")]
+    pub(super) fn at_once(self) -> ! {
+        std::process::exit(self.code().into())
     }
 }
 

@@ -4,6 +4,7 @@ mod args;
 mod book;
 mod check;
 mod collecting;
+mod compare;
 mod completions;
 mod environment;
 mod exit;
@@ -12,8 +13,10 @@ mod live;
 mod man;
 mod prepare;
 mod rehearse;
+mod report;
 mod run;
 mod schema;
+mod score;
 mod shard;
 mod signals;
 mod sim;
@@ -34,10 +37,13 @@ pub fn main() -> ExitCode {
         Command::Rehearse(args) => rehearse::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Check(args) => check::run(args),
+        Command::Score(args) => score::run(args),
         Command::Init(args) => init::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
+        Command::Report(args) => report::run(args),
+        Command::Compare(args) => compare::run(args),
     };
     let exit = ended.unwrap_or_else(|failure| {
         let _ = writeln!(std::io::stderr(), "{}", failure.message.trim_end());

@@ -1,12 +1,13 @@
 //! All that happens before the clock: scenario, data sets, key, seed.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use super::args::ScenarioArgs;
 use super::environment;
 use super::exit::Failure;
+use super::live::{patiently, say};
 use crate::dataset::{Dataset, RowOrder, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics, Style};
 use crate::plan::Plan;
@@ -14,6 +15,7 @@ use crate::plan::compose::Salt;
 use crate::plan::composer::{Composer, Form, Prompts};
 use crate::plan::shard::Shard;
 use crate::protocol::BodyOptions;
+use crate::results::ResultsError;
 use crate::scenario::{History, Load, Overrides, PromptSource, Requests, Scenario};
 use crate::seed::Seed;
 
@@ -49,16 +51,21 @@ pub(super) fn prepare(
     target: Option<String>,
     purpose: Purpose,
 ) -> Result<Prepared, Failure> {
+    if let Some(out) = args.out.as_deref().filter(|out| out.symlink_metadata().is_ok()) {
+        return Err(Failure::usage(ResultsError::Exists { path: out.to_owned() }));
+    }
     let overrides = Overrides { set: args.overrides.clone(), target };
     let loaded = crate::scenario::load(&args.file, &overrides).map_err(|problems| refused(&problems))?;
     let mut scenario = loaded.scenario;
     let mut notes = loaded.warnings;
-    let datasets = scan_datasets(&scenario, &mut notes)?;
+    let datasets = scan_datasets(&scenario, args.quiet, &mut notes)?;
     compare_requests_with_rows(&scenario, &datasets, &mut notes);
     if notes.has_errors() {
         return Err(refused(&notes));
     }
-    show(&notes);
+    if !args.quiet && !notes.is_empty() {
+        say(&notes.render(style()));
+    }
     let variable = scenario.target.api_key_env.as_deref().filter(|_| purpose == Purpose::Measure);
     let key = variable.map(environment::required).transpose()?;
     let draws_seed = scenario.seed.is_none();
@@ -86,6 +93,17 @@ pub(super) fn prepare(
 }
 
 impl Prepared {
+    /// How many requests the phases ask for, where each of them says so.
+    pub(super) fn planned_requests(&self) -> Option<u64> {
+        let rows: u64 = self.datasets.iter().flatten().map(|dataset| u64::from(dataset.rows())).sum();
+        let counts = self.scenario.phases.iter().map(|phase| match (phase.requests, phase.duration) {
+            (Some(Requests::Count(count)), None) => Some(count),
+            (Some(Requests::All), None) => Some(rows),
+            _ => None,
+        });
+        counts.sum()
+    }
+
     /// Composes this scenario's requests for `model`.
     pub(super) fn composer(&self, model: &str) -> Composer {
         let rows = self.scenario.workloads.iter().zip(&self.datasets).map(|(workload, dataset)| {
@@ -109,6 +127,7 @@ impl Prepared {
                 stream: workload.request.stream,
                 temperature: Some(workload.request.temperature),
                 extra: workload.request.extra.clone(),
+                ..BodyOptions::default()
             },
         });
         Composer::new(plan, self.scenario.target.api, forms.collect(), self.salt, self.run_id.clone())
@@ -118,6 +137,7 @@ impl Prepared {
 /// Reads every data set through. What is wrong with one, and what else there is to know, goes into `notes`.
 pub(super) fn scan_datasets(
     scenario: &Scenario,
+    quiet: bool,
     notes: &mut Diagnostics,
 ) -> Result<Vec<Option<Arc<Dataset>>>, Failure> {
     let mut datasets: Vec<Option<Arc<Dataset>>> = Vec::new();
@@ -126,7 +146,10 @@ pub(super) fn scan_datasets(
             datasets.push(None);
             continue;
         };
-        match Dataset::scan(source) {
+        let scan = || Dataset::scan(source);
+        let scanned =
+            if quiet { scan() } else { patiently(&format!("reading {}", source.path.display()), scan) };
+        match scanned {
             Ok(dataset) => {
                 dataset.warnings().into_iter().for_each(|warning| notes.push(warning));
                 datasets.push(Some(Arc::new(dataset)));
@@ -190,12 +213,6 @@ fn refused(problems: &Diagnostics) -> Failure {
         let _ = write!(message, "\n{count} problems; nothing was sent");
     }
     Failure::problems(message)
-}
-
-fn show(notes: &Diagnostics) {
-    if !notes.is_empty() {
-        let _ = writeln!(std::io::stderr(), "{}", notes.render(style()));
-    }
 }
 
 /// Colours where a person looks.

@@ -2,12 +2,16 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use super::args::RehearseArgs;
 use super::book::Facts;
 use super::collecting::Gathered;
 use super::exit::{Exit, Failure};
+use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::run::conclude;
 use super::signals::{self, Signal};
@@ -20,11 +24,15 @@ use crate::run::stop::{Stop, StopSwitch};
 use crate::run::{Run, Sink};
 use crate::scenario::{Endpoint, TargetUrl};
 use crate::sim::{Options, Profile, Server};
+use crate::stats::Progress;
+use crate::units::Nanos;
 
 /// The server rehearsed against where the scenario names none.
 const DEFAULT_PROFILE: &str = "7b-24gb";
 /// Room in each in-memory pipe.
 const PIPE_BYTES: usize = 64 << 10;
+/// How often progress is shown.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) fn run(args: &RehearseArgs) -> Result<Exit, Failure> {
     let prepared = prepare(&args.scenario, None, Purpose::Rehearse)?;
@@ -34,7 +42,10 @@ pub(super) fn run(args: &RehearseArgs) -> Result<Exit, Failure> {
         (None, Endpoint::Url(_)) => sim::profile(DEFAULT_PROFILE)?,
     };
     let (sender, signals) = channel();
-    signals::listen(move |signal| sender.send(signal).is_ok())?;
+    signals::listen(move |signal| {
+        // The rehearsal may be over already.
+        let _ = sender.send(signal);
+    })?;
     let rehearsed = Clock::run_virtual(|clock| rehearse(args, &prepared, profile, clock, signals));
     rehearsed.map_err(|error| Failure::unexpected(format!("the runtime cannot start: {error}")))?
 }
@@ -52,6 +63,7 @@ async fn rehearse(
         Endpoint::Sim { .. } => in_memory_url()?,
     };
     let options = Options { model: scenario.target.model.clone(), ..Options::default() };
+    let profile_name = profile.name().to_owned();
     let server = Server::new(clock.clone(), profile, options);
     let connector = Connector::memory(move || {
         let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
@@ -59,20 +71,23 @@ async fn rehearse(
         ours
     });
     let client = Rc::new(target::client(&clock, connector, &url, prepared)?);
-    let model = target::find_model(&client, &url, scenario.target.model.as_deref()).await?;
+    let model = target::find_model(&client, &clock, &url, &scenario.target, true).await?;
     let mut source = Source::inline(prepared.composer(&model));
     let stamps = client.stamp_source().name();
     let facts = Facts { prepared, model, clock: ClockKind::Virtual, stamps, simulated: true };
-    let desk = Rc::new(RefCell::new(Gathered {
-        collector: facts.collector(facts.open(&args.scenario)?),
-        failure: None,
-    }));
+    let writer = facts.open(&args.scenario)?;
+    let watch = (!args.scenario.quiet).then(|| {
+        say(&format!("{} → {profile_name} in virtual time (seed {})", scenario.name, prepared.seed.0));
+        Watch::start(Live::new(scenario, prepared.planned_requests()))
+    });
+    let seen = watch.as_ref().map(|watch| Arc::clone(&watch.seen));
+    let desk = Rc::new(RefCell::new(Gathered { collector: facts.collector(writer), failure: None }));
     let stop = Rc::new(StopSwitch::default());
     let caught = Rc::new(Cell::new(None));
     let run = Run {
         clock: clock.clone(),
         client,
-        sink: sink(&desk, &stop, &caught, signals),
+        sink: sink(&clock, &desk, &stop, &caught, signals, seen),
         phases: scenario.phases.clone(),
         max_in_flight: target::MAX_IN_FLIGHT,
         seed: prepared.seed,
@@ -82,6 +97,7 @@ async fn rehearse(
     };
     let (ending, _) = run.run(&mut source).await;
     drop(run);
+    drop(watch);
     let gathered = Rc::into_inner(desk).map(RefCell::into_inner);
     let gathered = gathered.ok_or_else(|| Failure::unexpected("the rehearsal did not come to rest"))?;
     conclude(&facts, gathered, &ending, None, caught.get(), &args.scenario)
@@ -89,12 +105,14 @@ async fn rehearse(
 
 /// Takes each event in at once: under the virtual clock nothing may run beside the one thread.
 fn sink(
+    clock: &Clock,
     desk: &Rc<RefCell<Gathered>>,
     stop: &Rc<StopSwitch>,
     caught: &Rc<Cell<Option<Signal>>>,
     signals: Receiver<Signal>,
+    seen: Option<Arc<Mutex<Seen>>>,
 ) -> Sink {
-    let (desk, stop, caught) = (Rc::clone(desk), Rc::clone(stop), Rc::clone(caught));
+    let (clock, desk, stop, caught) = (clock.clone(), Rc::clone(desk), Rc::clone(stop), Rc::clone(caught));
     Rc::new(move |event| {
         if let Ok(signal) = signals.try_recv() {
             // Virtual time passes in no time: there is nothing to drain for.
@@ -109,7 +127,50 @@ fn sink(
         if let Some(rule) = desk.collector.broken_rule() {
             stop.ask(Stop::Rule(rule));
         }
+        // Whoever looks has the lock for a moment; the next event comes soon.
+        if let Some(Ok(mut seen)) = seen.as_ref().map(|seen| seen.try_lock()) {
+            *seen = (desk.collector.progress(), clock.now().since(Nanos::ZERO));
+        }
     })
+}
+
+/// What a look at the rehearsal shows: its counts, at so much virtual time.
+type Seen = (Progress, Duration);
+
+/// Shows progress once a second of the world's time, from a thread of its own that no virtual time waits for.
+struct Watch {
+    seen: Arc<Mutex<Seen>>,
+    /// Dropping it is the sign to end.
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    fn start(mut live: Live) -> Watch {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let (end, ended) = channel();
+        let shown = Arc::clone(&seen);
+        let look = move || {
+            while ended.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
+                let (progress, elapsed) = *shown.lock().unwrap_or_else(PoisonError::into_inner);
+                live.show(&progress, elapsed);
+            }
+            live.clear();
+        };
+        // Where no thread can be had, there is no progress to see.
+        let thread = thread::Builder::new().name("watch".into()).spawn(look).ok();
+        Watch { seen, end: Some(end), thread }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take() {
+            // Without it nothing is shown, and nothing else is lost.
+            let _ = thread.join();
+        }
+    }
 }
 
 fn in_memory_url() -> Result<TargetUrl, Failure> {

@@ -1,6 +1,5 @@
 //! `tonnage run`: the real path.
 
-use std::io::Write as _;
 use std::rc::Rc;
 
 use tokio::sync::mpsc::unbounded_channel;
@@ -9,12 +8,11 @@ use super::args::{RunArgs, ScenarioArgs};
 use super::book::{End, Facts};
 use super::collecting::{self, Gathered};
 use super::exit::{Exit, Failure};
-use super::live::Live;
+use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::shard::Part;
 use super::signals::{self, Signal};
 use super::{environment, sim, target};
-use crate::client::Connector;
 use crate::clock::Clock;
 use crate::results::manifest::{ClockKind, State};
 use crate::run::ahead::Source;
@@ -72,12 +70,10 @@ struct Measuring<'a> {
 impl Measuring<'_> {
     async fn measure(&self, clock: Clock) -> Result<Exit, Failure> {
         let scenario = &self.prepared.scenario;
-        let connector = Connector::resolve(&self.url).await.map_err(|error| {
-            let help = "check the address of the target, or name another with --target URL";
-            Failure::new(Exit::Unreachable, format!("{}\n  help: {help}", error.message))
-        })?;
+        let connector = target::connector(&self.url, &scenario.target).await?;
         let client = Rc::new(target::client(&clock, connector, &self.url, self.prepared)?);
-        let model = target::find_model(&client, &self.url, scenario.target.model.as_deref()).await?;
+        let quiet = self.args.quiet;
+        let model = target::find_model(&client, &clock, &self.url, &scenario.target, quiet).await?;
         let source = Source::threaded(self.prepared.composer(&model));
         let mut source =
             source.map_err(|error| Failure::unexpected(format!("cannot start a thread: {error}")))?;
@@ -88,6 +84,11 @@ impl Measuring<'_> {
             stamps: client.stamp_source().name(),
             simulated: self.simulated,
         };
+        let (signal_sender, mut signal_receiver) = unbounded_channel();
+        signals::listen(move |signal| {
+            // The run may be over already.
+            let _ = signal_sender.send(signal);
+        })?;
         let start_at = self.part.start(&clock)?;
         let writer = facts.open(self.args)?;
         if !self.args.quiet {
@@ -97,15 +98,14 @@ impl Measuring<'_> {
         let (ask, mut asked) = unbounded_channel();
         let monotonic =
             clock.monotonic().ok_or_else(|| Failure::unexpected("the clock is not the real one"))?;
-        let live = (!self.args.quiet).then(|| Live::new(scenario));
+        let live = (!self.args.quiet).then(|| Live::new(scenario, self.prepared.planned_requests()));
         let collecting =
             collecting::start(facts.collector(writer), monotonic, live, ask.clone(), !self.simulated);
         let collecting =
             collecting.map_err(|error| Failure::unexpected(format!("cannot start a thread: {error}")))?;
         let stop = Rc::new(StopSwitch::default());
         let caught = Rc::new(std::cell::Cell::new(None::<Signal>));
-        let (signal_sender, mut signal_receiver) = unbounded_channel();
-        signals::listen(move |signal| signal_sender.send(signal).is_ok())?;
+        let quiet = self.args.quiet;
         let ear = tokio::task::spawn_local({
             let (stop, caught) = (Rc::clone(&stop), Rc::clone(&caught));
             async move {
@@ -114,6 +114,9 @@ impl Measuring<'_> {
                         Some(failed) = asked.recv() => stop.ask(failed),
                         Some(signal) = signal_receiver.recv() => {
                             let again = caught.replace(Some(signal)).is_some();
+                            if !quiet && !again {
+                                say("stopping: open requests get a moment to end; a second signal cuts them");
+                            }
                             stop.ask(if again { Stop::Now } else { Stop::Drain });
                         }
                     }
@@ -143,10 +146,8 @@ impl Measuring<'_> {
         let scenario = &self.prepared.scenario;
         let timeouts = &scenario.target.timeouts;
         let total = timeouts.total.map_or("none".to_owned(), |total| format!("{total:?}"));
-        let mut err = std::io::stderr();
         let served = if self.simulated { "simulated " } else { "" };
-        let _ = writeln!(
-            err,
+        say(&format!(
             "{} → {served}{model} at {} (seed {})\ntime-outs: connect {:?}, first token {:?}, idle {:?}, total {total}",
             scenario.name,
             self.url,
@@ -154,10 +155,10 @@ impl Measuring<'_> {
             timeouts.connect,
             timeouts.first_token,
             timeouts.idle,
-        );
+        ));
         let unstated = |load: &Load| matches!(load, Load::Open { max_in_flight: None, .. });
         if scenario.phases.iter().flat_map(Phase::loads).any(|load| unstated(load.load)) {
-            let _ = writeln!(err, "open loops hold at most {} requests in flight", self.max_in_flight);
+            say(&format!("open loops hold at most {} requests in flight", self.max_in_flight));
         }
     }
 }

@@ -25,26 +25,33 @@ impl Signal {
     }
 }
 
-/// Hands every signal to `on` from now on, in place of their default, which is to end the process at once.
-/// `on` returns whether it is to be called again.
-pub(super) fn listen(mut on: impl FnMut(Signal) -> bool + Send + 'static) -> Result<(), Failure> {
+/// The signal that is no longer asked of anyone: the program leaves as a kill would make it.
+const LAST_STRAW: u32 = 3;
+
+/// Hands signals to `on` from now on, in place of their default, which is to end the process at once. The third
+/// ends it all the same, should whoever was told not get round to it.
+pub(super) fn listen(mut on: impl FnMut(Signal) + Send + 'static) -> Result<(), Failure> {
     let (ready, is_ready) = channel();
     let listening = move || {
         let ended = Clock::run_real(|_| async move {
-            let mut interrupt = signal(SignalKind::interrupt())?;
-            let mut terminate = signal(SignalKind::terminate())?;
+            let kinds = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+            // Where listening fails, the signals keep their default.
+            let (Ok(mut interrupt), Ok(mut terminate)) = kinds else { return };
             let _ = ready.send(());
+            let mut heard = 0;
             loop {
                 let caught = tokio::select! {
                     Some(()) = interrupt.recv() => Signal::Interrupt,
                     Some(()) = terminate.recv() => Signal::Terminate,
                 };
-                if !on(caught) {
-                    return std::io::Result::Ok(());
+                heard += 1;
+                if heard == LAST_STRAW {
+                    caught.exit().at_once();
                 }
+                on(caught);
             }
         });
-        // Where listening fails, the signals keep their default.
+        // As where no runtime can be had.
         drop(ended);
     };
     let started = thread::Builder::new().name("signals".into()).spawn(listening);

@@ -19,7 +19,10 @@ pub(super) fn run(args: &SimArgs) -> Result<Exit, Failure> {
     let keyed = api_key.is_some();
     let options = Options { api_key, epoch_unix_s: environment::unix_time_s(), ..Options::default() };
     let (sender, signals) = channel();
-    signals::listen(move |signal| sender.send(signal).is_ok())?;
+    signals::listen(move |signal| {
+        // It may be ending already.
+        let _ = sender.send(signal);
+    })?;
     let server = Embedded::start_at(args.listen, profile, options).map_err(|error| {
         let help = "take another address with --listen; port 0 takes a free one";
         Failure::usage(format!("cannot listen on {}: {error}\n  help: {help}", args.listen))

@@ -1,5 +1,8 @@
 //! Reaching the target before the clock starts.
 
+use std::io::Write as _;
+use std::time::Duration;
+
 use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
@@ -9,12 +12,18 @@ use crate::client::preflight::{Models, NotReady};
 use crate::client::{Client, Connector, Settings};
 use crate::clock::Clock;
 use crate::plan::shard::Shard;
-use crate::scenario::{Load, Scenario, TargetUrl};
+use crate::record::Outcome;
+use crate::scenario::{Load, Scenario, Scheme, Target, TargetUrl};
+use crate::units::write_duration;
 
 /// In-flight limit of open loops that state none, where descriptors allow as many.
 pub(super) const MAX_IN_FLIGHT: usize = 10_000;
 /// Descriptors that are not for connections: files, timers, the embedded server's own.
 const OTHER_DESCRIPTORS: u64 = 256;
+
+/// How often a target that is not ready is looked at, and how often that is said.
+const LOOK_EVERY: Duration = Duration::from_millis(250);
+const WORD_EVERY: Duration = Duration::from_secs(1);
 
 /// A client for the scenario's target, reached through `connector`.
 pub(super) fn client(
@@ -37,21 +46,47 @@ pub(super) fn client(
         authority: url.authority(),
         path: url.join(target.api.path()),
         models_path: url.join("/v1/models"),
+        health_path: format!("{}/health", url.base_path.trim_end_matches("/v1")),
         api: target.api,
         headers,
         timeouts: target.timeouts,
+        transport: target.transport.clone(),
     };
     Client::new(clock.clone(), connector, settings).map_err(|error| Failure::usage(error.0))
 }
 
-/// Looks whether the target is there and says which model to ask for.
+/// A way to the target.
+pub(super) async fn connector(url: &TargetUrl, target: &Target) -> Result<Connector, Failure> {
+    let tls = &target.transport.tls;
+    if tls.insecure && url.scheme == Scheme::Https {
+        let _ = writeln!(
+            std::io::stderr(),
+            "WARNING: target.tls.insecure: whoever answers at {} is taken for the server, and is sent the key",
+            url.authority()
+        );
+    }
+    Connector::resolve(url, tls).await.map_err(|error| match error.outcome {
+        Outcome::TlsError => {
+            Failure::usage(format!("{}\n  help: look at target.url and target.tls", error.message))
+        }
+        _ => {
+            let help = "check the address of the target, or name another with --target URL";
+            Failure::new(Exit::Unreachable, format!("{}\n  help: {help}", error.message))
+        }
+    })
+}
+
+/// Waits until the target is ready, at most as long as it may take, and says which model to ask for.
 pub(super) async fn find_model(
     client: &Client,
+    clock: &Clock,
     url: &TargetUrl,
-    stated: Option<&str>,
+    target: &Target,
+    quiet: bool,
 ) -> Result<String, Failure> {
-    let at = format!("{}://{}", url.scheme.name(), url.authority());
-    let listed = client.models().await.map_err(|reason| not_ready(&at, reason))?;
+    let at = url.origin();
+    let listed = ready(client, clock, &at, target.transport.ready_within, quiet).await?;
+    let stated = target.model.as_deref();
     match (stated, listed) {
         (Some(model), _) => Ok(model.to_owned()),
         (None, Models::Listed(names)) if names.len() == 1 => Ok(names[0].clone()),
@@ -70,16 +105,61 @@ pub(super) async fn find_model(
     }
 }
 
-fn not_ready(at: &str, reason: NotReady) -> Failure {
+/// Looks at the target until it is ready, and says what is waited for.
+async fn ready(
+    client: &Client,
+    clock: &Clock,
+    at: &str,
+    within: Duration,
+    quiet: bool,
+) -> Result<Models, Failure> {
+    let start = clock.now();
+    let mut next_word = start;
+    loop {
+        let reason = match client.models().await {
+            Ok(models) => return Ok(models),
+            Err(reason) => reason,
+        };
+        let now = clock.now();
+        let waited = now.since(start);
+        let passes = matches!(reason, NotReady::Unreachable(_) | NotReady::Unavailable(_));
+        if !passes || waited >= within {
+            return Err(not_ready(at, &reason, within));
+        }
+        if !quiet && now >= next_word {
+            next_word = now + WORD_EVERY;
+            let (seconds, limit) = (waited.as_secs(), write_duration(within));
+            let _ =
+                writeln!(std::io::stderr(), "waiting for {at}: {} ({seconds} s of {limit})", words(&reason));
+        }
+        clock.sleep_until((now + LOOK_EVERY).min(start + within)).await;
+    }
+}
+
+fn words(reason: &NotReady) -> String {
+    match reason {
+        NotReady::Unreachable(why) | NotReady::Unusable(why) => why.clone(),
+        NotReady::Refused(status) | NotReady::Unavailable(status) => format!("it answers {status}"),
+    }
+}
+
+fn not_ready(at: &str, reason: &NotReady, within: Duration) -> Failure {
+    let limit = match within.is_zero() {
+        true => String::new(),
+        false => format!(" within {}", write_duration(within)),
+    };
+    let longer = "or wait longer with target.ready_within";
     let message = match reason {
         NotReady::Unreachable(why) => format!(
-            "{at} cannot be reached: {why}\n  help: start the server, or name another with --target URL"
+            "{at} cannot be reached{limit}: {why}\n  \
+             help: start the server, name another with --target URL, {longer}"
         ),
+        NotReady::Unusable(why) => format!("{at} cannot be spoken to: {why}"),
         NotReady::Refused(status) => format!(
             "{at} refuses the key ({status})\n  help: name the variable that holds the right one with target.api_key_env"
         ),
         NotReady::Unavailable(status) => {
-            format!("{at} is not ready ({status})\n  help: try again when it has loaded")
+            format!("{at} is not ready{limit} ({status})\n  help: try again when it has loaded, {longer}")
         }
     };
     Failure::new(Exit::Unreachable, message)

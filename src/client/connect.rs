@@ -1,30 +1,29 @@
-//! Ways to a server: TCP, TLS over TCP, or a pair of in-memory pipes. The byte stream is the one seam for I/O:
+//! Ways to a server: TCP, TLS over TCP, a socket of the file system, or a pair of in-memory pipes. The byte stream is the one seam for I/O:
 //! all above it runs alike over each.
 
-use std::cell::Cell;
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::net::UnixStream;
 use tokio_rustls::client::TlsStream;
 
+use super::addresses::{Addresses, refused};
+use super::kernel::{KernelTime, TimedTcp};
+use super::stamp::Meter;
 use super::tls::Tls;
 use crate::record::Outcome;
-use crate::scenario::{Scheme, TargetUrl};
+use crate::scenario::{Scheme, TargetUrl, TlsOptions};
 
 /// Opens byte streams to one server.
 pub struct Connector(Way);
 
 enum Way {
-    Network {
-        addresses: Vec<SocketAddr>,
-        /// Connections are spread over the addresses in turn.
-        turn: Cell<usize>,
-        tls: Option<Tls>,
-    },
+    Network { addresses: Addresses, tls: Option<Tls> },
+    Unix(PathBuf),
     Memory(Box<dyn Fn() -> DuplexStream>),
 }
 
@@ -41,22 +40,26 @@ impl Connector {
     /// A way to `url`; its name is resolved here, once.
     ///
     /// # Errors
-    /// When the name has no address, or cannot be verified by TLS.
-    pub async fn resolve(url: &TargetUrl) -> Result<Connector, ConnectError> {
+    /// When the name has no address, or TLS cannot be spoken under these `options`.
+    pub async fn resolve(url: &TargetUrl, options: &TlsOptions) -> Result<Connector, ConnectError> {
+        let tls = match url.scheme {
+            Scheme::Unix => return Ok(Connector(Way::Unix(PathBuf::from(&url.host)))),
+            Scheme::Http => None,
+            Scheme::Https => Some(
+                Tls::new(&url.host, options)
+                    .map_err(|message| ConnectError { outcome: Outcome::TlsError, message })?,
+            ),
+        };
         let unresolved = |why: String| ConnectError {
             outcome: Outcome::ConnectError,
             message: format!("cannot resolve `{}`: {why}", url.host),
         };
         let found = tokio::net::lookup_host((url.host.as_str(), url.port)).await;
-        let addresses: Vec<SocketAddr> = found.map_err(|error| unresolved(error.to_string()))?.collect();
+        let addresses = Addresses::new(found.map_err(|error| unresolved(error.to_string()))?);
         if addresses.is_empty() {
             return Err(unresolved("the name has no address".into()));
         }
-        let tls = match url.scheme {
-            Scheme::Http => None,
-            Scheme::Https => Some(Tls::new(&url.host).map_err(|error| unresolved(error.to_string()))?),
-        };
-        Ok(Connector(Way::Network { addresses, turn: Cell::new(0), tls }))
+        Ok(Connector(Way::Network { addresses, tls }))
     }
 
     /// A way to a server in this process: `open` hands one end of a new pipe to it and returns the other.
@@ -64,20 +67,38 @@ impl Connector {
         Connector(Way::Memory(Box::new(open)))
     }
 
-    /// Opens a stream.
+    /// Scheme of the URLs of what it leads to.
+    pub(super) fn scheme(&self) -> &'static str {
+        match &self.0 {
+            Way::Network { tls: Some(_), .. } => "https",
+            Way::Network { .. } | Way::Unix(_) | Way::Memory(_) => "http",
+        }
+    }
+
+    /// Whether the kernel may keep the times of what arrives on this way.
+    pub(super) fn is_network(&self) -> bool {
+        matches!(self.0, Way::Network { .. })
+    }
+
+    /// Opens a stream, of whose reads `kernel` tells `meter` the times.
     ///
     /// # Errors
     /// When the server cannot be reached, TLS fails, or this machine has no port or descriptor left.
-    pub(super) async fn connect(&self) -> Result<ByteStream, ConnectError> {
-        let (addresses, turn, tls) = match &self.0 {
-            Way::Network { addresses, turn, tls } => (addresses, turn, tls),
+    pub(super) async fn connect(
+        &self,
+        kernel: Option<&Rc<KernelTime>>,
+        meter: &Rc<Meter>,
+    ) -> Result<ByteStream, ConnectError> {
+        let (addresses, tls) = match &self.0 {
+            Way::Network { addresses, tls } => (addresses, tls),
+            Way::Unix(path) => {
+                let opened = UnixStream::connect(path).await;
+                return opened.map(ByteStream::Unix).map_err(|error| refused(path.display(), &error));
+            }
             Way::Memory(open) => return Ok(ByteStream::Memory(open())),
         };
-        let address = addresses[turn.get() % addresses.len()];
-        turn.set(turn.get().wrapping_add(1));
-        let stream = TcpStream::connect(address).await.map_err(|error| refused(address, &error))?;
-        // Without it, a request in two segments may wait 40 ms for the peer's delayed acknowledgement.
-        stream.set_nodelay(true).map_err(|error| refused(address, &error))?;
+        let (address, stream) = addresses.connect().await?;
+        let stream = TimedTcp::new(stream, kernel, meter);
         match tls {
             None => Ok(ByteStream::Tcp(stream)),
             Some(tls) => match tls.handshake(stream).await {
@@ -91,28 +112,11 @@ impl Connector {
     }
 }
 
-fn refused(address: SocketAddr, error: &io::Error) -> ConnectError {
-    use nix::errno::Errno;
-    let (outcome, message) = match error.raw_os_error().map(Errno::from_raw) {
-        Some(Errno::EADDRNOTAVAIL) => (
-            Outcome::ClientError,
-            "local ports exhausted: reuse connections, lower the rate, or widen net.ipv4.ip_local_port_range"
-                .into(),
-        ),
-        Some(Errno::EMFILE | Errno::ENFILE) => (
-            Outcome::ClientError,
-            "file descriptors exhausted: raise `ulimit -n`, or lower max_in_flight or users".into(),
-        ),
-        Some(Errno::ECONNREFUSED) => (Outcome::ConnectError, format!("connection refused by {address}")),
-        _ => (Outcome::ConnectError, format!("cannot connect to {address}: {error}")),
-    };
-    ConnectError { outcome, message }
-}
-
 /// An open byte stream to a server.
 pub(super) enum ByteStream {
-    Tcp(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tcp(TimedTcp),
+    Tls(Box<TlsStream<TimedTcp>>),
+    Unix(UnixStream),
     Memory(DuplexStream),
 }
 
@@ -126,6 +130,10 @@ macro_rules! on_stream {
             }
             ByteStream::Tls(inner) => {
                 let $stream = Pin::new(&mut **inner);
+                $call
+            }
+            ByteStream::Unix(inner) => {
+                let $stream = Pin::new(inner);
                 $call
             }
             ByteStream::Memory(inner) => {
@@ -163,6 +171,7 @@ impl AsyncWrite for ByteStream {
         match self {
             ByteStream::Tcp(stream) => stream.is_write_vectored(),
             ByteStream::Tls(stream) => stream.is_write_vectored(),
+            ByteStream::Unix(stream) => stream.is_write_vectored(),
             ByteStream::Memory(stream) => stream.is_write_vectored(),
         }
     }

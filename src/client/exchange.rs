@@ -4,6 +4,7 @@ use std::error::Error as _;
 use std::future::{Future as _, poll_fn};
 use std::io;
 use std::pin::pin;
+use std::rc::Rc;
 use std::task::Poll;
 
 use hyper::Method;
@@ -11,11 +12,16 @@ use hyper::body::Incoming;
 use hyper::header::{self, HeaderName, HeaderValue};
 
 use super::Client;
+use super::account::Account;
 use super::link::Link;
+use super::pool::Owner;
 use super::response::Reading;
+use super::retry::{RetryAfter, again};
+use super::stamp::Meter;
 use super::watch::{Progress, Watch};
 use crate::prompt::Outgoing;
 use crate::record::{Outcome, Stamp, Timeline};
+use crate::scenario::Connections;
 
 /// Takes token-bearing events of a long stream before its end.
 pub type HandOver<'a> = &'a mut dyn FnMut(Vec<Stamp>);
@@ -23,8 +29,10 @@ pub type HandOver<'a> = &'a mut dyn FnMut(Vec<Stamp>);
 /// How an exchange over one connection ended.
 enum Attempt {
     Over(Outcome),
-    /// The connection broke before a byte of a response: the text says how.
-    Unanswered(String),
+    /// Refused, with what the server says of when to try again, and as what it ends if nobody does.
+    Refused(Outcome, RetryAfter),
+    /// The connection broke before a byte of a response: outcome and text, if no other can take its place.
+    Unanswered(Outcome, String),
 }
 
 /// An end other than a whole response.
@@ -37,53 +45,106 @@ impl Client {
     /// Carries `request` through and writes all that happens into `timeline`, which the caller began: if the
     /// returned future is dropped, what had happened by then stands there.
     pub async fn exchange(&self, request: &Outgoing, timeline: &mut Timeline, hand_over: HandOver<'_>) {
-        timeline.outcome = self.carry(request, timeline, hand_over).await;
+        self.exchange_for(None, request, timeline, hand_over).await;
+    }
+
+    /// The same for a user of a closed loop, who may have connections of his own.
+    pub async fn exchange_for(
+        &self,
+        user: Option<u32>,
+        request: &Outgoing,
+        timeline: &mut Timeline,
+        hand_over: HandOver<'_>,
+    ) {
+        timeline.outcome = self.carry(user, request, timeline, hand_over).await;
         timeline.ended = self.clock.now();
-        if let Some(error) = &mut timeline.error {
-            self.redact(error);
+    }
+
+    /// Attempts the request until one attempt counts. Limits run on from the first send.
+    async fn carry(
+        &self,
+        user: Option<u32>,
+        request: &Outgoing,
+        timeline: &mut Timeline,
+        hand_over: HandOver<'_>,
+    ) -> Outcome {
+        let owner = user.filter(|_| self.connections == Connections::PerUser);
+        let mut watch = Watch::new(&self.clock, self.timeouts, timeline.sent);
+        loop {
+            let (outcome, after) = match self.try_once(owner, request, &mut watch, timeline, hand_over).await
+            {
+                Attempt::Over(outcome) => return outcome,
+                Attempt::Refused(outcome, after) => (outcome, after),
+                Attempt::Unanswered(outcome, message) => {
+                    timeline.error = Some(message);
+                    return outcome;
+                }
+            };
+            let Some(retries) = &self.retries else { return outcome };
+            let is_worth_it = timeline.http_status.is_some_and(|status| retries.on.contains(&status));
+            if !is_worth_it || timeline.attempts >= retries.attempts {
+                return outcome;
+            }
+            let Some(pause) = after.pause(timeline.attempts) else {
+                let text = timeline.error.take().unwrap_or_default();
+                timeline.error = Some(format!("{text}; it asks for more patience than a minute"));
+                return outcome;
+            };
+            let mut pause = pin!(self.clock.sleep(pause));
+            let limit = poll_fn(|context| match pause.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(None),
+                Poll::Pending => watch.poll(context, Progress::Waiting).map(Some),
+            });
+            if let Some(outcome) = limit.await {
+                timeline.error = Some(watch.describe(outcome));
+                return outcome;
+            }
+            again(timeline);
         }
     }
 
-    async fn carry(&self, request: &Outgoing, timeline: &mut Timeline, hand_over: HandOver<'_>) -> Outcome {
-        if let Some(link) = self.pool.checkout().await {
+    async fn try_once(
+        &self,
+        owner: Owner,
+        request: &Outgoing,
+        watch: &mut Watch,
+        timeline: &mut Timeline,
+        hand_over: HandOver<'_>,
+    ) -> Attempt {
+        if let Some(link) = self.pool.checkout(owner).await {
             timeline.new_connection = Some(false);
-            match self.attempt(link, request, timeline, hand_over).await {
-                Attempt::Over(outcome) => return outcome,
+            match self.attempt(link, request, watch, timeline, hand_over).await {
                 // A server may close an idle connection just as it is reused. Nothing was answered, so the
                 // request goes out once more on a fresh one; the time stays inside the latency.
-                Attempt::Unanswered(_) => timeline.reconnects += 1,
+                Attempt::Unanswered(..) => timeline.reconnects += 1,
+                ended => return ended,
             }
         }
         let began = self.clock.now();
-        let opened = self.open().await;
+        let opened = self.open(owner, watch).await;
         timeline.connect = Some(self.clock.now().since(began));
         timeline.new_connection = Some(true);
-        let (outcome, message) = match opened {
-            Ok(link) => match self.attempt(link, request, timeline, hand_over).await {
-                Attempt::Over(outcome) => return outcome,
-                Attempt::Unanswered(message) => (Outcome::ConnectError, message),
-            },
-            Err(failure) => failure,
-        };
-        timeline.error = Some(message);
-        outcome
+        match opened {
+            Ok(link) => self.attempt(link, request, watch, timeline, hand_over).await,
+            Err((outcome, message)) => Attempt::Unanswered(outcome, message),
+        }
     }
 
-    /// Opens a connection within its time limit.
-    pub(super) async fn open(&self) -> Result<Link, (Outcome, String)> {
-        let limit = self.timeouts.connect;
-        let mut expiry = pin!(self.clock.sleep(limit));
-        let mut connecting = pin!(self.connector.connect());
+    /// Opens a connection, unless a limit passes first.
+    pub(super) async fn open(&self, owner: Owner, watch: &mut Watch) -> Result<Link, (Outcome, String)> {
+        let progress = Progress::Connecting { began: self.clock.now() };
+        let meter = Rc::new(Meter::default());
+        let mut connecting = pin!(self.connector.connect(self.kernel.as_ref(), &meter));
         let connected = poll_fn(|context| match connecting.as_mut().poll(context) {
-            Poll::Ready(connected) => Poll::Ready(Some(connected)),
-            Poll::Pending => expiry.as_mut().poll(context).map(|()| None),
+            Poll::Ready(connected) => Poll::Ready(Ok(connected)),
+            Poll::Pending => watch.poll(context, progress).map(Err),
         });
         let stream = match connected.await {
-            Some(Ok(stream)) => stream,
-            Some(Err(error)) => return Err((error.outcome, error.message)),
-            None => return Err((Outcome::TimeoutConnect, format!("no connection within {limit:?}"))),
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => return Err((error.outcome, error.message)),
+            Err(outcome) => return Err((outcome, watch.describe(outcome))),
         };
-        let link = Link::open(stream, self.clock.clone()).await;
+        let link = Link::open(stream, self.clock.clone(), Rc::clone(&meter), owner).await;
         link.map_err(|error| (Outcome::ConnectError, error.to_string()))
     }
 
@@ -91,33 +152,36 @@ impl Client {
         &self,
         mut link: Link,
         request: &Outgoing,
+        watch: &mut Watch,
         timeline: &mut Timeline,
         hand_over: HandOver<'_>,
     ) -> Attempt {
-        link.meter.begin();
-        let mut watch = Watch::new(&self.clock, self.timeouts, timeline.sent);
-        let head = self.send(&mut link, request, &mut watch).await;
-        account(timeline, &link);
-        let broken = match head {
+        let account = Account::open(self, timeline, &link.meter, request.keep_answer);
+        let broken = match self.send(&mut link, request, watch).await {
             Ok(response) => {
-                let reading = Reading::new(self, link, response, watch, timeline);
-                return Attempt::Over(reading.run(request, hand_over).await);
+                let after = RetryAfter::of(response.headers());
+                let reading = Reading::new(self, link, response, watch, account);
+                return match reading.run(request.stream, hand_over).await {
+                    Outcome::HttpError => Attempt::Refused(Outcome::HttpError, after),
+                    outcome => Attempt::Over(outcome),
+                };
             }
             Err(broken) => broken,
         };
-        match broken {
-            Broken::TimedOut(outcome) => {
-                timeline.error = Some(watch.describe(outcome));
-                Attempt::Over(outcome)
+        let (outcome, message) = match broken {
+            Broken::TimedOut(outcome) => (outcome, watch.describe(outcome)),
+            Broken::Failed(error) if !account.has_bytes() => {
+                let message = format!("the connection ended before a response: {}", describe(&error));
+                return Attempt::Unanswered(unanswered(&error), message);
             }
-            Broken::Failed(error) if timeline.bytes_received == 0 => {
-                Attempt::Unanswered(format!("the connection ended before a response: {}", describe(&error)))
+            // The request had not gone out when these bytes came: they answer nothing.
+            Broken::Failed(error) if error.is_canceled() => {
+                return Attempt::Unanswered(Outcome::Malformed, describe(&error));
             }
-            Broken::Failed(error) => {
-                timeline.error = Some(describe(&error));
-                Attempt::Over(outcome_of(&error))
-            }
-        }
+            Broken::Failed(error) => (outcome_of(&error), describe(&error)),
+        };
+        account.timeline.error = Some(message);
+        Attempt::Over(outcome)
     }
 
     /// Sends and waits for the head of the response.
@@ -130,7 +194,10 @@ impl Client {
         const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
         let mut message = self.request(Method::POST, &self.uri, request.body.clone());
         let accept = if request.stream { "text/event-stream" } else { "application/json" };
-        message.headers_mut().insert(header::ACCEPT, HeaderValue::from_static(accept));
+        message.headers_mut().entry(header::ACCEPT).or_insert(HeaderValue::from_static(accept));
+        if self.connections == Connections::PerRequest {
+            message.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         if let Ok(id) = HeaderValue::from_str(&request.id) {
             message.headers_mut().insert(REQUEST_ID, id);
         }
@@ -145,14 +212,6 @@ impl Client {
     }
 }
 
-/// Writes the connection's account of this exchange into `timeline`.
-pub(super) fn account(timeline: &mut Timeline, link: &Link) {
-    timeline.bytes_sent = link.meter.sent.get();
-    timeline.bytes_received = link.meter.received.get();
-    timeline.first_byte = link.meter.first_read.get();
-    timeline.upload = link.meter.first_write.get().map(|first| link.meter.last_write.get().since(first));
-}
-
 /// What a broken response means: bytes that are no HTTP, or an end before its time.
 pub(super) fn outcome_of(error: &hyper::Error) -> Outcome {
     let broken_framing = || {
@@ -160,6 +219,16 @@ pub(super) fn outcome_of(error: &hyper::Error) -> Outcome {
         matches!(kind, Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput))
     };
     if error.is_parse() || broken_framing() { Outcome::Malformed } else { Outcome::Truncated }
+}
+
+/// What a connection that ended without an answer means. Under TLS 1.3 a server that does not take our
+/// certificate says so only after the handshake.
+fn unanswered(error: &hyper::Error) -> Outcome {
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    match cause.and_then(|cause| cause.get_ref()) {
+        Some(inner) if inner.is::<rustls::Error>() => Outcome::TlsError,
+        _ => Outcome::ConnectError,
+    }
 }
 
 /// The error and what caused it, in one line.

@@ -11,6 +11,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 
 use super::connect::ByteStream;
+use super::pool::Owner;
 use super::stamp::{Meter, Stamped};
 use crate::clock::Clock;
 
@@ -19,10 +20,11 @@ type Connection = http1::Connection<TokioIo<Stamped<ByteStream>>, Full<Bytes>>;
 /// An open connection and the account of what it carries.
 pub(super) struct Link {
     sender: SendRequest<Full<Bytes>>,
-    connection: Pin<Box<Connection>>,
+    /// `None` once it has ended, well or not. Its end of each channel goes with it, so that nobody waits for
+    /// what will not come.
+    connection: Option<Pin<Box<Connection>>>,
     pub(super) meter: Rc<Meter>,
-    /// The connection has ended, well or not, and must not be polled again.
-    over: bool,
+    pub(super) owner: Owner,
 }
 
 /// What a response body had to say.
@@ -37,19 +39,23 @@ impl Link {
     ///
     /// # Errors
     /// None that a new stream can raise in practice; hyper reserves the right.
-    pub(super) async fn open(stream: ByteStream, clock: Clock) -> hyper::Result<Link> {
-        let meter = Rc::new(Meter::default());
+    pub(super) async fn open(
+        stream: ByteStream,
+        clock: Clock,
+        meter: Rc<Meter>,
+        owner: Owner,
+    ) -> hyper::Result<Link> {
         let stamped = Stamped::new(stream, clock, Rc::clone(&meter));
         let (sender, connection) =
             http1::Builder::new().writev(true).handshake(TokioIo::new(stamped)).await?;
-        Ok(Link { sender, connection: Box::pin(connection), meter, over: false })
+        Ok(Link { sender, connection: Some(Box::pin(connection)), meter, owner })
     }
 
     /// Looks at an idle connection: whether it can carry another request. One that the server has closed, or
     /// on which it has said something nobody asked for, cannot.
     pub(super) fn poll_usable(&mut self, context: &mut Context<'_>) -> bool {
         self.drive(context);
-        !self.over && self.sender.is_ready()
+        self.connection.is_some() && self.sender.is_ready()
     }
 
     /// Sends `request` and waits for the head of the response.
@@ -78,9 +84,10 @@ impl Link {
     }
 
     fn drive(&mut self, context: &mut Context<'_>) {
+        let Some(connection) = &mut self.connection else { return };
         // An error of the connection reaches whoever waits for the response or its body.
-        if !self.over && self.connection.as_mut().poll(context).is_ready() {
-            self.over = true;
+        if connection.as_mut().poll(context).is_ready() {
+            self.connection = None;
         }
     }
 }
@@ -88,4 +95,39 @@ impl Link {
 /// Trailers are no data: an empty piece.
 fn data_of(frame: Frame<Bytes>) -> Bytes {
     frame.into_data().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+    use crate::units::Nanos;
+
+    #[test]
+    fn a_request_on_a_connection_that_ended_after_it_was_looked_at_fails_at_once() {
+        Clock::run_virtual(|clock| async move {
+            let (mut server, client) = tokio::io::duplex(1 << 10);
+            let mut link =
+                Link::open(ByteStream::Memory(client), clock.clone(), Rc::default(), None).await.unwrap();
+            let request = || hyper::Request::new(Full::new(Bytes::new()));
+            let answer = async {
+                assert!(server.read(&mut [0; 1 << 10]).await.unwrap() > 0);
+                server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+            };
+            let (response, ()) = tokio::join!(link.send(request()), answer);
+            assert!(response.unwrap().status().is_success());
+            assert!(poll_fn(|context| Poll::Ready(link.poll_usable(context))).await);
+            drop(server);
+            let answered = tokio::select! {
+                biased;
+                answered = link.send(request()) => answered,
+                () = clock.sleep_until(Nanos(1)) => panic!("it waits for an answer"),
+            };
+            assert!(answered.unwrap_err().is_canceled());
+        })
+        .unwrap();
+    }
 }

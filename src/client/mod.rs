@@ -3,12 +3,17 @@
 //! It owns its connections (`link`, `pool`) rather than using a general HTTP client, because a general one
 //! retries in silence, hides which connection served, and stamps when its own tasks get round to it.
 
+mod account;
+mod addresses;
 pub mod connect;
 pub mod exchange;
+mod kernel;
 mod link;
 mod pool;
 pub mod preflight;
 mod response;
+mod retry;
+mod settle;
 mod stamp;
 mod tls;
 mod watch;
@@ -22,9 +27,13 @@ use hyper::{Method, Request, Uri};
 use crate::clock::Clock;
 use crate::protocol::Api;
 use crate::record::StampSource;
-use crate::scenario::Timeouts;
+use crate::scenario::{Connections, Retries, Stamps, Timeouts, Transport};
+use kernel::KernelTime;
 
 pub use connect::{ConnectError, Connector};
+
+/// Shorter values are no secrets, and to take them out would garble the text.
+const SHORTEST_SECRET_BYTES: usize = 6;
 
 /// What every request to one target has in common.
 pub struct Settings {
@@ -34,12 +43,16 @@ pub struct Settings {
     pub path: String,
     /// Path of its model list.
     pub models_path: String,
+    /// Path under which it says whether it is well.
+    pub health_path: String,
     /// The API spoken.
     pub api: Api,
     /// The scenario's headers, the key among them, each marked as sensitive.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Time-outs of an exchange.
     pub timeouts: Timeouts,
+    /// How connections are made and measured.
+    pub transport: Transport,
 }
 
 /// Sends requests to one target over connections of its own.
@@ -50,10 +63,15 @@ pub struct Client {
     api: Api,
     uri: Uri,
     models_uri: Uri,
+    health_uri: Uri,
+    /// What users would call the place that requests go to.
+    url: String,
+    connections: Connections,
+    retries: Option<Retries>,
     headers: HeaderMap,
     /// Values that must not show in any text.
     secrets: Vec<String>,
-    stamp: StampSource,
+    kernel: Option<Rc<KernelTime>>,
     pool: Rc<pool::Pool>,
 }
 
@@ -70,6 +88,7 @@ impl Client {
         let parse = |path: &str| {
             path.parse::<Uri>().map_err(|error| SettingsError(format!("path `{path}`: {error}")))
         };
+        let url = format!("{}://{}{}", connector.scheme(), settings.authority, settings.path);
         let mut headers = HeaderMap::new();
         let host = HeaderValue::from_str(&settings.authority)
             .map_err(|_| SettingsError(format!("host `{}` cannot stand in a request", settings.authority)))?;
@@ -83,7 +102,8 @@ impl Client {
         for (name, value) in settings.headers {
             headers.insert(name, value);
         }
-        let stamp = if clock.is_virtual() { StampSource::Virtual } else { StampSource::Read };
+        let timed = settings.transport.stamps == Stamps::Kernel && connector.is_network();
+        let kernel = timed.then(|| KernelTime::new(&clock)).flatten().map(Rc::new);
         Ok(Client {
             clock,
             connector,
@@ -91,23 +111,40 @@ impl Client {
             api: settings.api,
             uri: parse(&settings.path)?,
             models_uri: parse(&settings.models_path)?,
+            health_uri: parse(&settings.health_path)?,
+            url,
+            connections: settings.transport.connections,
+            retries: settings.transport.retries,
             headers,
             secrets,
-            stamp,
+            kernel,
             pool: Rc::default(),
         })
     }
 
-    /// Where the times of its timelines come from.
+    /// Where the times of its timelines come from, as far as can be told before there is a connection: where
+    /// the kernel keeps none, a timeline says so itself.
     pub fn stamp_source(&self) -> StampSource {
-        self.stamp
+        match &self.kernel {
+            _ if self.clock.is_virtual() => StampSource::Virtual,
+            Some(_) => StampSource::Kernel,
+            None => StampSource::Read,
+        }
     }
 
-    /// Takes every header value of the scenario out of `text`: servers echo what they refuse.
+    /// Takes every header value of the scenario out of `text`: servers echo what they refuse. Texts are cut to
+    /// a length, so the last value in one may be there in part.
     fn redact(&self, text: &mut String) {
+        const MARK: &str = "[redacted]";
         for secret in &self.secrets {
             if text.contains(secret.as_str()) {
-                *text = text.replace(secret.as_str(), "[redacted]");
+                *text = text.replace(secret.as_str(), MARK);
+            }
+            let lengths = (SHORTEST_SECRET_BYTES..secret.len()).rev();
+            let mut parts = lengths.filter_map(|length| secret.get(..length));
+            if let Some(part) = parts.find(|part| text.ends_with(part)) {
+                text.truncate(text.len() - part.len());
+                text.push_str(MARK);
             }
         }
     }
@@ -121,12 +158,10 @@ impl Client {
     }
 }
 
-/// A header value, and the credential within it where it names its scheme first. Values of a few characters
-/// are no secrets, and to take them out would garble the text.
+/// A header value, and the credential within it where it names its scheme first.
 fn secrets_of(value: &HeaderValue) -> Vec<String> {
-    const SHORTEST: usize = 6;
     let Ok(value) = value.to_str() else { return Vec::new() };
     let credential = value.split_once(' ').map(|(_, credential)| credential.trim());
     let parts = [Some(value), credential].into_iter().flatten();
-    parts.filter(|part| part.len() >= SHORTEST).map(str::to_owned).collect()
+    parts.filter(|part| part.len() >= SHORTEST_SECRET_BYTES).map(str::to_owned).collect()
 }

@@ -6,11 +6,13 @@ use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::{Method, StatusCode};
+use hyper::{Method, StatusCode, Uri};
 
 use super::Client;
 use super::exchange::describe;
 use super::link::Read;
+use super::watch::Watch;
+use crate::record::Outcome;
 
 /// A target that has not answered the first question by then is not ready.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -31,6 +33,8 @@ pub enum Models {
 pub enum NotReady {
     /// It cannot be reached: why.
     Unreachable(String),
+    /// It is there, but TLS with it fails, or we have no means to reach it: why. Waiting mends neither.
+    Unusable(String),
     /// It refuses our key.
     Refused(StatusCode),
     /// It answers that it is not ready.
@@ -38,31 +42,45 @@ pub enum NotReady {
 }
 
 impl Client {
-    /// Asks the target for its models. Counts for nothing.
+    /// Asks the target for its models, and where it has no list of them whether it is well. Counts for nothing.
     ///
     /// # Errors
     /// When the target is not there, not ready, or does not take our key.
     pub async fn models(&self) -> Result<Models, NotReady> {
-        let mut patience = pin!(self.clock.sleep(PATIENCE));
-        let mut asking = pin!(self.ask_for_models());
-        let answered = poll_fn(|context| match asking.as_mut().poll(context) {
-            Poll::Ready(answer) => Poll::Ready(Some(answer)),
-            Poll::Pending => patience.as_mut().poll(context).map(|()| None),
-        });
-        let silent = || NotReady::Unreachable(format!("no answer within {PATIENCE:?}"));
-        let (status, body) = answered.await.ok_or_else(silent)??;
+        let (status, body) = self.ask(&self.models_uri).await?;
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(NotReady::Refused(status)),
             status if status.is_server_error() => Err(NotReady::Unavailable(status)),
             status if status.is_success() => Ok(names_of(&body)),
-            _ => Ok(Models::Unlisted),
+            _ => match self.ask(&self.health_uri).await? {
+                (StatusCode::SERVICE_UNAVAILABLE, _) => {
+                    Err(NotReady::Unavailable(StatusCode::SERVICE_UNAVAILABLE))
+                }
+                _ => Ok(Models::Unlisted),
+            },
         }
     }
 
-    async fn ask_for_models(&self) -> Result<(StatusCode, Vec<u8>), NotReady> {
+    async fn ask(&self, uri: &Uri) -> Result<(StatusCode, Vec<u8>), NotReady> {
+        let mut patience = pin!(self.clock.sleep(PATIENCE));
+        let mut answer = pin!(self.get(uri));
+        let answered = poll_fn(|context| match answer.as_mut().poll(context) {
+            Poll::Ready(answer) => Poll::Ready(Some(answer)),
+            Poll::Pending => patience.as_mut().poll(context).map(|()| None),
+        });
+        let silent = || NotReady::Unreachable(format!("no answer within {PATIENCE:?}"));
+        answered.await.ok_or_else(silent)?
+    }
+
+    async fn get(&self, uri: &Uri) -> Result<(StatusCode, Vec<u8>), NotReady> {
         let failed = |error: hyper::Error| NotReady::Unreachable(describe(&error));
-        let mut link = self.open().await.map_err(|(_, message)| NotReady::Unreachable(message))?;
-        let request = self.request(Method::GET, &self.models_uri, Bytes::new());
+        let mut watch = Watch::new(&self.clock, self.timeouts, self.clock.now());
+        let opened = self.open(None, &mut watch).await;
+        let mut link = opened.map_err(|(outcome, message)| match outcome {
+            Outcome::TlsError | Outcome::ClientError => NotReady::Unusable(message),
+            _ => NotReady::Unreachable(message),
+        })?;
+        let request = self.request(Method::GET, uri, Bytes::new());
         let response = link.send(request).await.map_err(failed)?;
         let status = response.status();
         let mut body = response.into_body();

@@ -1,36 +1,32 @@
 //! The response of one exchange: a stream, a document or a refusal, read to its end and judged.
 
-use std::future::{Future as _, poll_fn};
+use std::future::poll_fn;
 use std::ops::ControlFlow;
-use std::rc::Rc;
-use std::task::{Context, Poll};
-use std::time::Duration;
+use std::task::Poll;
 
 use bytes::Bytes;
+use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
 use hyper::http::response::Parts;
 
 use super::Client;
-use super::exchange::{HandOver, account, describe, outcome_of};
+use super::account::Account;
+use super::exchange::{HandOver, describe, outcome_of};
 use super::link::{Link, Read};
+use super::settle::settle;
 use super::watch::{Progress, Watch};
-use crate::prompt::Outgoing;
-use crate::protocol::{Answer, Decoder, Step, error_message};
-use crate::record::{Outcome, Stamp, Timeline, Usage};
+use crate::protocol::{Answer, Failure, Step, error_message};
+use crate::record::{Outcome, Reads, Stamp, Timeline, Usage};
 use crate::units::Nanos;
 use crate::wire::sse;
 
 /// Stamps are handed over in lots of this many, so that an endless stream holds no memory.
 const STAMPS_A_LOT: usize = 8_192;
-/// The longest answer that is kept for the next turn of its conversation.
-const ANSWER_LIMIT_BYTES: usize = 4 << 20;
 /// A document longer than this is no answer.
 const DOCUMENT_LIMIT_BYTES: usize = 64 << 20;
 /// As much of a refusal is read.
 const REFUSAL_LIMIT_BYTES: usize = 64 << 10;
-/// How long the connection of a finished answer may take to end the response before it is given up.
-const LINGER: Duration = Duration::from_secs(1);
 
 /// A response being read.
 pub(super) struct Reading<'a> {
@@ -38,136 +34,145 @@ pub(super) struct Reading<'a> {
     link: Link,
     head: Parts,
     body: Incoming,
-    watch: Watch,
+    watch: &'a mut Watch,
     progress: Progress,
-    timeline: &'a mut Timeline,
+    /// When the latest piece of the body came.
+    latest: Nanos,
+    account: Account<'a>,
 }
 
 /// The next thing a response has to say.
 enum Piece {
     Data(Bytes),
     End,
-    /// It broke off: outcome and text.
-    Broken(Outcome, String),
+    Broken(Break),
 }
+
+/// An end before the end: outcome and text.
+type Break = (Outcome, String);
 
 impl<'a> Reading<'a> {
     pub(super) fn new(
         client: &'a Client,
         link: Link,
         response: hyper::Response<Incoming>,
-        watch: Watch,
-        timeline: &'a mut Timeline,
+        watch: &'a mut Watch,
+        account: Account<'a>,
     ) -> Reading<'a> {
         let (head, body) = response.into_parts();
-        timeline.http_status = Some(head.status.as_u16());
-        timeline.server_request_id = server_request_id(&head.headers);
-        Reading { client, link, head, body, watch, progress: Progress::Waiting, timeline }
+        account.timeline.http_status = Some(head.status.as_u16());
+        account.timeline.server_request_id = server_request_id(&head.headers);
+        let latest = link.meter.last_read.get();
+        Reading { client, link, head, body, watch, progress: Progress::Waiting, latest, account }
     }
 
-    /// Reads the response to `request` as what it is.
-    pub(super) async fn run(self, request: &Outgoing, hand_over: HandOver<'_>) -> Outcome {
+    /// Reads the response as what it is. `stream` says whether a stream was asked for.
+    pub(super) async fn run(self, stream: bool, hand_over: HandOver<'_>) -> Outcome {
         if !self.head.status.is_success() {
             return self.refusal().await;
         }
-        let decoder = Decoder::new(self.client.api, request.keep_answer.then_some(ANSWER_LIMIT_BYTES));
-        if request.stream && !is_json(&self.head.headers) {
-            return self.stream(decoder, hand_over).await;
+        if stream && !is_json(&self.head.headers) {
+            return self.stream(hand_over).await;
         }
-        self.document(decoder, request.stream).await
+        self.document(stream).await
     }
 
-    async fn stream(mut self, mut decoder: Decoder, hand_over: HandOver<'_>) -> Outcome {
+    async fn stream(mut self, hand_over: HandOver<'_>) -> Outcome {
         let mut parser = sse::Parser::new();
+        let mut bearing = Bearing::default();
         loop {
             let piece = self.next().await;
-            let at = self.link.meter.last_read.get();
-            let timeline = &mut *self.timeline;
-            let mut take = |event: sse::Event<'_>| note(timeline, decoder.event(event), at, hand_over);
+            let (at, read) = (self.latest, self.link.meter.reads.get());
+            let Account { timeline, decoder, .. } = &mut self.account;
+            let mut take = |event: sse::Event<'_>| {
+                let step = decoder.event(event);
+                if step.is_token_bearing() {
+                    bearing.count(read, &mut timeline.reads);
+                }
+                note(timeline, step, at, hand_over)
+            };
             let (fed, is_end) = match piece {
                 Piece::Data(bytes) => (parser.feed(&bytes, &mut take), false),
                 Piece::End => (parser.finish(&mut take), true),
-                Piece::Broken(outcome, message) => {
-                    return self.conclude(decoder.answer(), Some((outcome, message)));
-                }
+                Piece::Broken(broken) => return self.conclude(Some(broken)),
             };
             match fed {
                 Ok(ControlFlow::Continue(())) if !is_end => {}
                 Ok(_) => {
-                    let no_stream = self.is_blank(decoder.answer()) && parser.foreign_lines() > 0;
-                    let broken =
-                        no_stream.then(|| (Outcome::Malformed, "the body is no event stream".into()));
-                    let outcome = self.conclude(decoder.answer(), broken);
-                    self.timeline.answer = whole_text(decoder.into_answer());
+                    let outcome = if is_end { self.conclude_end(&parser) } else { self.conclude(None) };
                     self.settle().await;
                     return outcome;
                 }
-                Err(overflow) => {
-                    return self.conclude(decoder.answer(), Some((Outcome::Malformed, overflow.to_string())));
-                }
+                Err(overflow) => return self.conclude(Some((Outcome::Malformed, overflow.to_string()))),
             }
-            if self.timeline.first_token.is_some() {
+            if self.account.timeline.first_token.is_some() {
                 self.progress = Progress::Reading { last_read: at };
             }
         }
     }
 
     /// Reads a whole document: an answer that was asked for as one, or one that came instead of a stream.
-    async fn document(mut self, mut decoder: Decoder, stream: bool) -> Outcome {
+    async fn document(mut self, stream: bool) -> Outcome {
         let bytes = match self.whole(DOCUMENT_LIMIT_BYTES).await {
-            Ok(bytes) => bytes,
-            Err((outcome, message)) => {
-                self.timeline.error = Some(message);
+            (bytes, None) => bytes,
+            (_, Some((outcome, message))) => {
+                self.account.timeline.error = Some(message);
                 return outcome;
             }
         };
-        decoder.document(&bytes);
-        let outcome = match self.conclude(decoder.answer(), None) {
+        self.account.decoder.document(&bytes);
+        let outcome = match self.conclude(None) {
             Outcome::Ok if stream => {
-                self.timeline.error = Some("the server sent one document instead of a stream".into());
+                self.account.timeline.error = Some("the server sent one document instead of a stream".into());
                 Outcome::NotStreamed
             }
             Outcome::Ok => {
-                self.timeline.last_output = Some(self.link.meter.last_read.get());
+                self.account.timeline.last_output = Some(self.latest);
                 Outcome::Ok
             }
             other => other,
         };
-        self.timeline.answer = whole_text(decoder.into_answer());
         self.settle().await;
         outcome
     }
 
     /// Reads what the server has to say beside a status other than 2xx.
     async fn refusal(mut self) -> Outcome {
-        let status = self.head.status;
-        let whole = self.whole(REFUSAL_LIMIT_BYTES).await;
-        account(self.timeline, &self.link);
-        match whole {
-            Ok(bytes) => {
-                let said = error_message(&bytes);
-                self.timeline.error = Some(if said.is_empty() { status.to_string() } else { said });
-                self.settle().await;
-            }
-            Err((_, message)) => self.timeline.error = Some(format!("{status}; {message}")),
+        let (bytes, broken) = self.whole(REFUSAL_LIMIT_BYTES).await;
+        let mut text = error_message(&bytes);
+        if text.is_empty() {
+            text = self.head.status.to_string();
+        }
+        if self.head.status == StatusCode::NOT_FOUND {
+            // The likeliest reason is a wrong base path, which the scenario's URL alone does not show.
+            text = format!("POST {}: {text}", self.client.url);
+        }
+        let is_whole = broken.is_none();
+        if let Some((_, message)) = broken {
+            text = format!("{text}; {message}");
+        }
+        self.account.timeline.error = Some(text);
+        if is_whole {
+            self.settle().await;
         }
         Outcome::HttpError
     }
 
-    /// The whole body, if it is no longer than `limit_bytes`.
-    async fn whole(&mut self, limit_bytes: usize) -> Result<Vec<u8>, (Outcome, String)> {
+    /// The body as far as it came, `limit_bytes` of it at most, and what broke it off.
+    async fn whole(&mut self, limit_bytes: usize) -> (Vec<u8>, Option<Break>) {
         let mut whole = Vec::new();
         loop {
             match self.next().await {
                 Piece::Data(bytes) if whole.len() + bytes.len() > limit_bytes => {
+                    whole.extend_from_slice(&bytes[..limit_bytes - whole.len()]);
                     let message = format!("the body is longer than {limit_bytes} bytes");
-                    return Err((Outcome::Malformed, message));
+                    return (whole, Some((Outcome::Malformed, message)));
                 }
                 Piece::Data(bytes) => whole.extend_from_slice(&bytes),
-                Piece::End => return Ok(whole),
-                Piece::Broken(outcome, message) => return Err((outcome, message)),
+                Piece::End => return (whole, None),
+                Piece::Broken(broken) => return (whole, Some(broken)),
             }
-            self.progress = Progress::Reading { last_read: self.link.meter.last_read.get() };
+            self.progress = Progress::Reading { last_read: self.latest };
         }
     }
 
@@ -179,74 +184,87 @@ impl<'a> Reading<'a> {
             Poll::Pending => watch.poll(context, *progress).map(Err),
         });
         match read.await {
-            Ok(Read::Data(bytes)) => Piece::Data(bytes),
+            Ok(Read::Data(bytes)) => {
+                self.latest = self.link.meter.last_read.get();
+                Piece::Data(bytes)
+            }
             Ok(Read::End) => Piece::End,
-            Ok(Read::Failed(error)) => Piece::Broken(outcome_of(&error), describe(&error)),
-            Err(outcome) => Piece::Broken(outcome, self.watch.describe(outcome)),
+            Ok(Read::Failed(error)) => Piece::Broken((outcome_of(&error), describe(&error))),
+            Err(outcome) => Piece::Broken((outcome, self.watch.describe(outcome))),
         }
     }
 
-    /// Decides the outcome in the light of all that was read: what the server said of itself first, then how the
-    /// response ended. An answer that was complete stays so, whatever broke after it.
-    fn conclude(&mut self, answer: &Answer, broken: Option<(Outcome, String)>) -> Outcome {
-        account(self.timeline, &self.link);
-        self.timeline.usage = answer.usage();
-        self.timeline.counted_tokens = answer.counted_tokens();
-        self.timeline.finish_reason = answer.finish_reason.clone();
-        let (outcome, message) = match (&answer.failure, answer.outcome(), broken) {
-            (Some(failure), outcome, _) => (outcome, Some(failure.text().to_owned())),
-            (None, Outcome::Truncated, Some((outcome, message))) => (outcome, Some(message)),
-            (None, Outcome::Truncated, None) if self.is_blank(answer) => {
-                (Outcome::Empty, Some("the response was empty".to_owned()))
-            }
-            (None, Outcome::Truncated, None) => {
-                (Outcome::Truncated, Some("the answer ended without a finish reason".to_owned()))
-            }
-            (None, Outcome::Empty, _) => (Outcome::Empty, Some("the answer holds no token".to_owned())),
-            (None, outcome, _) => (outcome, None),
-        };
-        self.timeline.error = message;
+    /// Decides the outcome of a stream whose body has ended. What stood unfinished at the end has been taken for
+    /// an event: if it made no sense, the end cut it in two, and it counts neither way.
+    fn conclude_end(&mut self, parser: &sse::Parser) -> Outcome {
+        let answer = self.account.decoder.answer();
+        if let Some(Failure::Malformed(_)) = answer.failure {
+            let mut answer = answer.clone();
+            answer.failure = None;
+            let message = "the answer ended in the middle of an event".to_owned();
+            return self.conclude_as(judge(&answer, Some((Outcome::Truncated, message)), false));
+        }
+        let is_foreign = self.is_blank() && parser.foreign_lines() > 0;
+        self.conclude(is_foreign.then(|| (Outcome::Malformed, "the body is no event stream".to_owned())))
+    }
+
+    /// Decides the outcome in the light of all that was read and of what broke it off.
+    fn conclude(&mut self, broken: Option<Break>) -> Outcome {
+        let verdict = judge(self.account.decoder.answer(), broken, self.is_blank());
+        self.conclude_as(verdict)
+    }
+
+    fn conclude_as(&mut self, (outcome, message): (Outcome, Option<String>)) -> Outcome {
+        self.account.timeline.error = message;
         outcome
     }
 
     /// Whether not a single event came.
-    fn is_blank(&self, answer: &Answer) -> bool {
-        self.timeline.events == 0 && self.timeline.ignored_events == 0 && answer.usage() == Usage::default()
+    fn is_blank(&self) -> bool {
+        let Account { timeline, decoder, .. } = &self.account;
+        timeline.events == 0 && timeline.ignored_events == 0 && decoder.answer().usage() == Usage::default()
     }
 
-    /// Gives the connection back once its response is at its end. A server may hold the end back for a while
-    /// after the last event; that is waited for beside the schedule, not in it.
+    /// Lets go of the response, and of its connection once that is free.
     async fn settle(self) {
-        let Reading { client, mut link, mut body, .. } = self;
-        let pool = Rc::clone(&client.pool);
-        let now = poll_fn(|context| Poll::Ready(at_end(&mut link, &mut body, context))).await;
-        match now {
-            Poll::Ready(true) => pool.give_back(link),
-            Poll::Ready(false) => {}
-            Poll::Pending => {
-                let mut expiry = Box::pin(client.clock.sleep(LINGER));
-                tokio::task::spawn_local(async move {
-                    let ended = poll_fn(|context| match at_end(&mut link, &mut body, context) {
-                        Poll::Ready(ended) => Poll::Ready(ended),
-                        Poll::Pending => expiry.as_mut().poll(context).map(|()| false),
-                    });
-                    if ended.await {
-                        pool.give_back(link);
-                    }
-                });
-            }
-        }
+        settle(self.client, self.link, self.body).await;
     }
 }
 
-/// Reads on to the end of a response: ready with whether there was a clean one.
-fn at_end(link: &mut Link, body: &mut Incoming, context: &mut Context<'_>) -> Poll<bool> {
-    loop {
-        match link.poll_body(body, context) {
-            Poll::Ready(Read::Data(_)) => {}
-            Poll::Ready(Read::End) => return Poll::Ready(true),
-            Poll::Ready(Read::Failed(_)) => return Poll::Ready(false),
-            Poll::Pending => return Poll::Pending,
+/// What became of an answer, and the text for the row. What the server said of itself comes first, then how the
+/// response ended. An answer that was complete stays so, whatever broke after it. A blank one had no events.
+fn judge(answer: &Answer, broken: Option<Break>, is_blank: bool) -> (Outcome, Option<String>) {
+    match (&answer.failure, answer.outcome(), broken) {
+        (Some(failure), outcome, _) => (outcome, Some(failure.text().to_owned())),
+        (None, Outcome::Truncated, Some((outcome, message))) => (outcome, Some(message)),
+        (None, Outcome::Truncated, None) if is_blank => {
+            (Outcome::Empty, Some("the response was empty".to_owned()))
+        }
+        (None, Outcome::Truncated, None) => {
+            (Outcome::Truncated, Some("the answer ended without a finish reason".to_owned()))
+        }
+        (None, Outcome::Empty, _) => (Outcome::Empty, Some("the answer holds no token".to_owned())),
+        (None, outcome, _) => (outcome, None),
+    }
+}
+
+/// The read that completed the latest token-bearing event.
+#[derive(Default)]
+struct Bearing {
+    read: u64,
+    events: u64,
+}
+
+impl Bearing {
+    /// Counts an event that `read` completed.
+    fn count(&mut self, read: u64, reads: &mut Reads) {
+        if self.read != read {
+            *self = Bearing { read, events: 0 };
+            reads.bearing += 1;
+        }
+        self.events += 1;
+        if self.events == 2 {
+            reads.shared += 1;
         }
     }
 }
@@ -278,11 +296,6 @@ fn note(timeline: &mut Timeline, step: Step, at: Nanos, hand_over: HandOver<'_>)
         }
         Step::Output { .. } | Step::Usage => ControlFlow::Continue(()),
     }
-}
-
-/// The text of an answer that was kept whole.
-fn whole_text(answer: Answer) -> Option<String> {
-    answer.texts.filter(|texts| !texts.cut).map(|texts| texts.answer)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

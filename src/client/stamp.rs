@@ -1,26 +1,49 @@
 //! A byte stream that notes when bytes arrive.
 //!
-//! The time of an event is the time of the read that completed it. It is taken here, below HTTP and every
-//! parser, so that neither parsing nor the order of tasks can bend it. One clock reading a read.
+//! The time of an event is that of the read that completed it: when its bytes arrived by the kernel's account
+//! where there is one, else when they were read. It is taken here, below HTTP and every parser, so that neither
+//! parsing nor the order of tasks can bend it. One clock reading a read.
 
 use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::clock::Clock;
+use crate::record::StampSource;
 use crate::units::Nanos;
+
+/// When the latest bytes arrived, as the transport below knows it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Arrival {
+    /// It keeps no such times.
+    #[default]
+    Untold,
+    /// It does, but has none for these bytes.
+    Unknown,
+    /// Then.
+    At(Nanos),
+}
 
 /// What one connection has carried, and when. Counters run over the connection's whole life.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
-    /// Time of the latest read that brought bytes.
+    /// What the transport says of the latest bytes.
+    pub(super) arrival: Cell<Arrival>,
+    /// Reads that brought bytes.
+    pub(super) reads: Cell<u64>,
+    /// Time of the latest of them.
     pub(super) last_read: Cell<Nanos>,
-    /// Time of the first such read since [`Meter::begin`].
+    /// Time of the first since [`Meter::begin`].
     pub(super) first_read: Cell<Option<Nanos>>,
+    /// Arrivals since then that were unknown or impossible.
+    pub(super) clamped: Cell<u64>,
+    /// Longest time since then from an arrival to its read.
+    pub(super) delay_max: Cell<Option<Duration>>,
     /// Time of the first write since [`Meter::begin`].
     pub(super) first_write: Cell<Option<Nanos>>,
     /// Time of the latest write.
@@ -32,12 +55,48 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Starts the account of another exchange on the same connection.
-    pub(super) fn begin(&self) {
+    /// Starts the account of another exchange on the same connection: nothing arrives for it before `now`.
+    pub(super) fn begin(&self, now: Nanos) {
+        self.last_read.set(now);
         self.first_read.set(None);
+        self.clamped.set(0);
+        self.delay_max.set(None);
         self.first_write.set(None);
         self.received.set(0);
         self.sent.set(0);
+    }
+
+    /// Where the times of the latest read come from, under a real clock.
+    pub(super) fn source(&self) -> StampSource {
+        match self.arrival.get() {
+            Arrival::Untold => StampSource::Read,
+            Arrival::Unknown | Arrival::At(_) => StampSource::Kernel,
+        }
+    }
+
+    /// Notes a read at `now`. The bytes arrived after those of the read before, and before now.
+    fn read(&self, bytes: usize, now: Nanos) {
+        let at = match self.arrival.get() {
+            Arrival::Untold => now,
+            Arrival::Unknown => {
+                self.clamped.set(self.clamped.get() + 1);
+                now
+            }
+            Arrival::At(told) => {
+                let at = told.max(self.last_read.get()).min(now);
+                if at != told {
+                    self.clamped.set(self.clamped.get() + 1);
+                }
+                self.delay_max.set(self.delay_max.get().max(Some(now.since(at))));
+                at
+            }
+        };
+        self.last_read.set(at);
+        if self.first_read.get().is_none() {
+            self.first_read.set(Some(at));
+        }
+        self.reads.set(self.reads.get() + 1);
+        self.received.set(self.received.get() + bytes as u64);
     }
 }
 
@@ -73,12 +132,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stamped<S> {
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         let read = buffer.filled().len() - before;
         if read > 0 {
-            let now = self.clock.now();
-            self.meter.last_read.set(now);
-            if self.meter.first_read.get().is_none() {
-                self.meter.first_read.set(Some(now));
-            }
-            self.meter.received.set(self.meter.received.get() + read as u64);
+            self.meter.read(read, self.clock.now());
         }
         Poll::Ready(Ok(()))
     }

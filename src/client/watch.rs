@@ -21,6 +21,8 @@ pub(super) struct Watch {
 /// How far an exchange has come, as its limits see it.
 #[derive(Clone, Copy)]
 pub(super) enum Progress {
+    /// No connection yet: `connect` holds, counted from the attempt to get one, and `first_token` already.
+    Connecting { began: Nanos },
     /// Nothing generated yet: `first_token` holds, counted from the send.
     Waiting,
     /// Something was: `idle` holds, counted from the latest byte, pings included.
@@ -52,6 +54,7 @@ impl Watch {
     /// What the row says of a passed limit.
     pub(super) fn describe(&self, outcome: Outcome) -> String {
         match outcome {
+            Outcome::TimeoutConnect => format!("no connection within {:?}", self.timeouts.connect),
             Outcome::TimeoutFirstToken => {
                 format!("no token within {:?} of the send", self.timeouts.first_token)
             }
@@ -70,8 +73,12 @@ impl Watch {
 }
 
 fn limit_of(timeouts: &Timeouts, sent: Nanos, progress: Progress) -> (Nanos, Outcome) {
+    let first_token = (sent + timeouts.first_token, Outcome::TimeoutFirstToken);
     let own = match progress {
-        Progress::Waiting => (sent + timeouts.first_token, Outcome::TimeoutFirstToken),
+        Progress::Connecting { began } if began + timeouts.connect <= first_token.0 => {
+            (began + timeouts.connect, Outcome::TimeoutConnect)
+        }
+        Progress::Connecting { .. } | Progress::Waiting => first_token,
         Progress::Reading { last_read } => (last_read + timeouts.idle, Outcome::TimeoutIdle),
     };
     match timeouts.total {

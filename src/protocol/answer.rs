@@ -136,7 +136,8 @@ impl Answer {
 
     pub(super) fn state(&mut self, usage: Usage) {
         let known = &mut self.usage;
-        known.prompt = later(known.prompt, usage.prompt);
+        // A message that begins may tell more of its prompt than one that ends.
+        known.prompt = known.prompt.max(usage.prompt);
         known.completion = later(known.completion, usage.completion);
         known.cached = later(known.cached, usage.cached);
         known.reasoning = later(known.reasoning, usage.reasoning);

@@ -1,13 +1,14 @@
 //! The body of a request.
 
+use std::borrow::Cow;
 use std::io;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, SerializeSeq as _, Serializer};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::Api;
-use crate::prompt::Message;
+use crate::prompt::{Message, Role};
 
 /// What the requests of a workload have in common.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,114 +19,176 @@ pub struct BodyOptions {
     pub stream: bool,
     /// Sampling temperature, finite and not below 0; the server's own where `None`.
     pub temperature: Option<f64>,
+    /// Whether the answer shall have exactly as many tokens as it may. Asked for in the way of the API; see
+    /// [`Api::has_exact_length`].
+    pub exact: bool,
+    /// The name under which chat completions are told how long an answer may be.
+    pub chat_limit: ChatLimit,
     /// Further keys. They win over all others, `messages` included; a table meets a table key by key, so that
     /// `stream_options = { continuous_usage_stats = true }` still asks for usage.
     pub extra: Map<String, Value>,
 }
 
+/// The member that limits an answer's length in chat completions: other APIs have one name for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChatLimit {
+    /// `max_tokens`, which every server knows.
+    #[default]
+    MaxTokens,
+    /// `max_completion_tokens`, which OpenAI's reasoning models call for.
+    MaxCompletionTokens,
+}
+
+impl ChatLimit {
+    /// Every name there is.
+    pub const ALL: [ChatLimit; 2] = [ChatLimit::MaxTokens, ChatLimit::MaxCompletionTokens];
+
+    /// The member's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            ChatLimit::MaxTokens => "max_tokens",
+            ChatLimit::MaxCompletionTokens => "max_completion_tokens",
+        }
+    }
+}
+
 impl BodyOptions {
     /// The body that asks for an answer to `messages` of at most `max_tokens` tokens, as JSON.
     ///
-    /// A streamed answer is asked to end with the token counts, which servers otherwise leave out.
+    /// A streamed answer is asked to end with the token counts where the API leaves them out unasked.
     pub fn body(&self, api: Api, messages: &[Message], max_tokens: u32) -> Vec<u8> {
         let text_bytes: usize = messages.iter().map(|message| message.content.len() + 64).sum();
         let mut body = Vec::with_capacity(text_bytes + text_bytes / 16 + 256);
-        match api {
-            Api::Chat => write_json(&mut body, &ChatBody { options: self, messages, max_tokens }),
-        }
+        let members = (api.form().members)(&Asked { options: self, messages, max_tokens });
+        let written: Result<(), io::Error> =
+            serde_json::to_writer(&mut body, &Body { members, extra: &self.extra }).map_err(Into::into);
+        written.expect("memory takes every write, and every key is a string");
         body
     }
 }
 
-fn write_json(body: &mut Vec<u8>, value: &impl Serialize) {
-    let written: Result<(), io::Error> = serde_json::to_writer(body, value).map_err(Into::into);
-    written.expect("memory takes every write, and every key is a string");
+/// What a request asks for.
+pub(super) struct Asked<'a> {
+    pub(super) options: &'a BodyOptions,
+    pub(super) messages: &'a [Message],
+    pub(super) max_tokens: u32,
 }
 
-struct ChatBody<'a> {
-    options: &'a BodyOptions,
-    messages: &'a [Message],
-    max_tokens: u32,
+/// Value of a member.
+pub(super) enum Member<'a> {
+    Value(Value),
+    Text(Cow<'a, str>),
+    Messages(Vec<&'a Message>),
 }
 
-impl Serialize for ChatBody<'_> {
+impl<'a> Asked<'a> {
+    pub(super) fn model(&self) -> (&'static str, Member<'a>) {
+        ("model", Member::Text(Cow::Borrowed(&self.options.model)))
+    }
+
+    pub(super) fn stream(&self) -> (&'static str, Member<'a>) {
+        ("stream", Member::Value(self.options.stream.into()))
+    }
+
+    pub(super) fn temperature(&self) -> Option<(&'static str, Member<'a>)> {
+        Some(("temperature", Member::Value(self.options.temperature?.into())))
+    }
+
+    /// The text of messages, an empty line between them.
+    pub(super) fn text(&self, messages: impl IntoIterator<Item = &'a Message>) -> Cow<'a, str> {
+        let mut text = Cow::Borrowed("");
+        for message in messages {
+            if !text.is_empty() {
+                text += "\n\n";
+            }
+            text += message.content.as_str();
+        }
+        text
+    }
+
+    /// The text of the instructions, and all other messages.
+    pub(super) fn split_system(&self) -> (Cow<'a, str>, Vec<&'a Message>) {
+        let (system, turns): (Vec<_>, _) =
+            self.messages.iter().partition(|message| message.role == Role::System);
+        (self.text(system), turns)
+    }
+}
+
+struct Body<'a> {
+    members: Vec<(&'static str, Member<'a>)>,
+    extra: &'a Map<String, Value>,
+}
+
+impl Serialize for Body<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let options = self.options;
-        let extra = &options.extra;
-        let is_ours = |key: &str| !extra.contains_key(key);
         let mut map = serializer.serialize_map(None)?;
-        if is_ours("model") {
-            map.serialize_entry("model", &options.model)?;
+        for (name, member) in self.members.iter().filter(|(name, _)| !self.extra.contains_key(*name)) {
+            map.serialize_entry(name, member)?;
         }
-        if is_ours("messages") {
-            map.serialize_entry("messages", &Messages(self.messages))?;
-        }
-        if is_ours("max_tokens") {
-            map.serialize_entry("max_tokens", &self.max_tokens)?;
-        }
-        if let Some(temperature) = options.temperature.filter(|_| is_ours("temperature")) {
-            map.serialize_entry("temperature", &temperature)?;
-        }
-        if is_ours("stream") {
-            map.serialize_entry("stream", &options.stream)?;
-        }
-        if options.stream && is_ours("stream_options") {
-            map.serialize_entry("stream_options", &json!({ "include_usage": true }))?;
-        }
-        for (key, value) in extra {
-            match value {
-                Value::Object(own)
-                    if options.stream && key == "stream_options" && is_silent_on_usage(own) =>
-                {
-                    let mut joined = own.clone();
-                    joined.insert("include_usage".to_owned(), Value::Bool(true));
-                    map.serialize_entry(key, &joined)?;
+        for (name, value) in self.extra {
+            let ours = self.members.iter().find(|(known, _)| known == name).map(|(_, member)| member);
+            match (ours, value) {
+                (Some(Member::Value(Value::Object(ours))), Value::Object(theirs)) => {
+                    let mut joined = ours.clone();
+                    joined.extend(theirs.clone());
+                    map.serialize_entry(name, &joined)?;
                 }
-                _ => map.serialize_entry(key, value)?,
+                _ => map.serialize_entry(name, value)?,
             }
         }
         map.end()
     }
 }
 
-fn is_silent_on_usage(stream_options: &Map<String, Value>) -> bool {
-    !stream_options.contains_key("include_usage")
-}
-
-struct Messages<'a>(&'a [Message]);
-
-impl Serialize for Messages<'_> {
+impl Serialize for Member<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Shape<'a> {
             role: &'static str,
             content: &'a str,
         }
-        let mut list = serializer.serialize_seq(Some(self.0.len()))?;
-        for message in self.0 {
-            list.serialize_element(&Shape { role: message.role.name(), content: &message.content })?;
+        match self {
+            Member::Value(value) => value.serialize(serializer),
+            Member::Text(text) => text.serialize(serializer),
+            Member::Messages(messages) => {
+                let mut list = serializer.serialize_seq(Some(messages.len()))?;
+                for message in messages {
+                    list.serialize_element(&Shape { role: message.role.name(), content: &message.content })?;
+                }
+                list.end()
+            }
         }
-        list.end()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::prompt::Role;
 
     fn body(options: &BodyOptions) -> String {
+        body_of(Api::Chat, options)
+    }
+
+    fn body_of(api: Api, options: &BodyOptions) -> String {
         let messages = [
             Message { role: Role::System, content: "Be \"brief\".\n".to_owned() },
             Message::user("Hi 🙂"),
             Message { role: Role::Assistant, content: String::new() },
         ];
-        String::from_utf8(options.body(Api::Chat, &messages, 64)).expect("JSON is UTF-8")
+        String::from_utf8(options.body(api, &messages, 64)).expect("JSON is UTF-8")
     }
 
     fn options(extra: &Value) -> BodyOptions {
         let extra = extra.as_object().expect("a table").clone();
-        BodyOptions { model: "tiny".to_owned(), stream: true, temperature: Some(0.0), extra }
+        BodyOptions {
+            model: "tiny".to_owned(),
+            stream: true,
+            temperature: Some(0.0),
+            extra,
+            ..BodyOptions::default()
+        }
     }
 
     #[test]
@@ -157,5 +220,65 @@ mod tests {
             json!({ "continuous_usage_stats": true, "include_usage": true })
         );
         assert_eq!(sent(json!({ "include_usage": false })), json!({ "include_usage": false }));
+    }
+
+    #[test]
+    fn each_api_asks_in_its_own_words() {
+        let bodies = Api::ALL.map(|api| body_of(api, &options(&json!({}))));
+        insta::assert_snapshot!(bodies.join("\n"), @r#"
+        {"model":"tiny","messages":[{"role":"system","content":"Be \"brief\".\n"},{"role":"user","content":"Hi 🙂"},{"role":"assistant","content":""}],"max_tokens":64,"temperature":0.0,"stream":true,"stream_options":{"include_usage":true}}
+        {"model":"tiny","prompt":"Be \"brief\".\n\n\nHi 🙂\n\n","max_tokens":64,"temperature":0.0,"stream":true,"stream_options":{"include_usage":true}}
+        {"model":"tiny","input":[{"role":"system","content":"Be \"brief\".\n"},{"role":"user","content":"Hi 🙂"},{"role":"assistant","content":""}],"max_output_tokens":64,"temperature":0.0,"stream":true}
+        {"model":"tiny","system":"Be \"brief\".\n","messages":[{"role":"user","content":"Hi 🙂"},{"role":"assistant","content":""}],"max_tokens":64,"temperature":0.0,"stream":true}
+        {"model":"tiny","messages":[{"role":"system","content":"Be \"brief\".\n"},{"role":"user","content":"Hi 🙂"},{"role":"assistant","content":""}],"stream":true,"options":{"num_predict":64,"temperature":0.0}}
+        {"model":"tiny","prompt":"Hi 🙂\n\n","system":"Be \"brief\".\n","stream":true,"options":{"num_predict":64,"temperature":0.0}}
+        {"model":"tiny","prompt":"Be \"brief\".\n\n\nHi 🙂\n\n","n_predict":64,"temperature":0.0,"stream":true}
+        "#);
+    }
+
+    #[test]
+    fn a_whole_answer_is_asked_for_in_every_api() {
+        let options = BodyOptions { stream: false, temperature: None, ..options(&json!({})) };
+        for api in Api::ALL {
+            let body: Value = serde_json::from_str(&body_of(api, &options)).expect("JSON");
+            assert_eq!(body["stream"], json!(false), "{api:?}");
+            assert_eq!((body.get("temperature"), body.get("stream_options")), (None, None), "{api:?}");
+            assert_eq!(body.pointer("/options/temperature"), None, "{api:?}");
+        }
+    }
+
+    #[test]
+    fn an_exact_length_is_asked_for_where_the_api_can_be_asked() {
+        for api in Api::ALL {
+            let plain = options(&json!({}));
+            let (exact, plain) =
+                (body_of(api, &BodyOptions { exact: true, ..plain.clone() }), body_of(api, &plain));
+            assert_eq!(exact != plain, api.has_exact_length(), "{api:?}");
+            assert_eq!(exact.contains(r#""ignore_eos":true"#), api.has_exact_length(), "{api:?}");
+        }
+    }
+
+    #[test]
+    fn chat_is_told_its_limit_under_either_name() {
+        let options = BodyOptions { chat_limit: ChatLimit::MaxCompletionTokens, ..options(&json!({})) };
+        let body: Value = serde_json::from_str(&body(&options)).expect("JSON");
+        assert_eq!((body.get("max_completion_tokens"), body.get("max_tokens")), (Some(&json!(64)), None));
+    }
+
+    #[test]
+    fn a_table_of_extra_meets_the_table_of_the_api() {
+        let extra = json!({ "options": { "top_k": 1, "num_predict": 7 } });
+        let body: Value = serde_json::from_str(&body_of(Api::Ollama, &options(&extra))).expect("JSON");
+        assert_eq!(body["options"], json!({ "num_predict": 7, "temperature": 0.0, "top_k": 1 }));
+    }
+
+    #[test]
+    fn one_message_is_the_prompt_as_it_stands() {
+        let options = BodyOptions::default();
+        for api in [Api::Completions, Api::OllamaGenerate, Api::LlamaCpp] {
+            let body = options.body(api, &[Message::user(" a\n")], 1);
+            let body: Value = serde_json::from_slice(&body).expect("JSON");
+            assert_eq!(body["prompt"], json!(" a\n"), "{api:?}");
+        }
     }
 }

@@ -1,9 +1,10 @@
 //! Reads one answer, event by event.
 
+use super::Api;
 use super::answer::{Answer, Failure, Generated, Texts};
-use super::parts::{Channel, Meaning, Parts};
-use super::template::Template;
-use super::{Api, chat};
+use super::parts::{Channel, Meaning, Parts, Place};
+use super::reading::{read_document, read_event};
+use super::template::{Template, Token};
 use crate::record::Usage;
 use crate::wire::sse::{Event, Field};
 
@@ -22,7 +23,8 @@ pub enum Step {
     },
     /// Token counts and no output.
     Usage,
-    /// The API's end marker: nothing follows.
+    /// The API's end marker and nothing else. An end may stand beside other things too: see
+    /// [`Decoder::is_over`].
     Done,
     /// The server reported an error.
     Error,
@@ -82,21 +84,21 @@ impl Decoder {
         }
     }
 
-    /// Takes the next event of a stream.
+    /// Takes the next event of a stream. Nothing that counts follows once the answer [is over](Self::is_over).
     pub fn event(&mut self, event: Event<'_>) -> Step {
         let is_ordinary = event.field == Field::Data && event.name != b"error";
-        if is_ordinary && let Some((channel, text)) = self.template.match_text(event.data) {
-            return self.take_text(channel, text);
+        if is_ordinary && let Some(token) = self.template.recognise(event.data) {
+            return self.take_token(&token);
         }
-        let meaning = match self.api {
-            Api::Chat => chat::read_event(event),
-        };
+        let form = self.api.form();
+        let meaning = read_event(form, event);
         if is_ordinary
             && let Meaning::Parts(parts) = &meaning
             && let Some((channel, text)) = parts.sole_text()
         {
-            self.template.learn(event.data, channel, text);
-            return self.take_text(channel, text);
+            let token = Token { channel, text, usage: parts.usage };
+            self.template.learn(form, event.data, &token);
+            return self.take_token(&token);
         }
         self.take(meaning)
     }
@@ -105,11 +107,14 @@ impl Decoder {
     ///
     /// Its step tells what it holds, not when any of it was generated: no first token can be timed by it.
     pub fn document(&mut self, body: &[u8]) -> Step {
-        let meaning = match self.api {
-            Api::Chat => chat::read_document(body),
-        };
+        let meaning = read_document(self.api.form(), body);
         self.answer.done |= matches!(meaning, Meaning::Parts(_));
         self.take(meaning)
+    }
+
+    /// Whether the API's end marker came, or a failure: reading may stop.
+    pub fn is_over(&self) -> bool {
+        self.answer.done || self.answer.failure.is_some()
     }
 
     /// What is known so far.
@@ -122,21 +127,21 @@ impl Decoder {
         self.answer
     }
 
-    /// An event of nothing but text: the same as [`Decoder::take_parts`] on it, and most of a run's work.
-    fn take_text(&mut self, channel: Channel, text: &str) -> Step {
-        let generated = match channel {
+    /// An event of nothing but text and counts: the same as [`Decoder::take_parts`] on it, and most of a run's
+    /// work.
+    fn take_token(&mut self, token: &Token<'_>) -> Step {
+        let generated = match token.channel {
             Channel::Answer => Generated::Answer,
             Channel::Reasoning => Generated::Aside,
         };
         if let Some(texts) = &mut self.answer.texts {
-            match channel {
-                Channel::Answer => texts.push_answer(text),
-                Channel::Reasoning => texts.push_reasoning(text),
+            match token.channel {
+                Channel::Answer => texts.push_answer(token.text),
+                Channel::Reasoning => texts.push_reasoning(token.text),
             }
         }
-        self.meter.pass();
-        self.answer.note(generated, None);
-        Step::Output { generated, tokens: None, finished: false }
+        let tokens = self.note(generated, None, token.usage, true);
+        Step::Output { generated, tokens, finished: false }
     }
 
     fn take(&mut self, meaning: Meaning<'_>) -> Step {
@@ -177,17 +182,40 @@ impl Decoder {
         if finished {
             self.answer.finish(&parts.finish_reason);
         }
+        let tokens = self.note(generated, parts.tokens, parts.usage, parts.choices > 0);
+        let is_last = parts.place == Place::Last;
+        self.answer.done |= is_last;
+        if generated != Generated::Nothing || finished || tokens.is_some_and(|tokens| tokens > 0) {
+            Step::Output { generated, tokens, finished }
+        } else if is_last {
+            Step::Done
+        } else if parts.usage.is_some_and(|usage| usage != Usage::default()) {
+            Step::Usage
+        } else {
+            Step::Ignored
+        }
+    }
+
+    /// Notes what an event carries: text, tokens listed and usage stated. Returns how many tokens it carries, as
+    /// far as that can be told. `is_output` says whether it is part of the answer proper.
+    fn note(
+        &mut self,
+        generated: Generated,
+        listed: Option<u64>,
+        usage: Option<Usage>,
+        is_output: bool,
+    ) -> Option<u32> {
         let had_text = self.answer.generated != Generated::Nothing;
-        self.answer.note(generated, parts.tokens);
-        if let Some(usage) = parts.usage {
+        let has_text = generated != Generated::Nothing;
+        self.answer.note(generated, listed);
+        if let Some(usage) = usage {
             self.answer.state(usage);
         }
-        let metered = self.meter.read(parts, generated, had_text);
-        let tokens = parts.tokens.or(metered).map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX));
-        if generated != Generated::Nothing || finished || tokens.is_some_and(|tokens| tokens > 0) {
-            return Step::Output { generated, tokens, finished };
-        }
-        if parts.usage.is_some_and(|usage| usage != Usage::default()) { Step::Usage } else { Step::Ignored }
+        // A count of nothing beside text is not believed.
+        let count =
+            usage.and_then(|usage| usage.completion).filter(|count| *count > 0 || !(has_text || had_text));
+        let metered = self.meter.read(count, has_text, is_output);
+        listed.or(metered).map(|tokens| u32::try_from(tokens).unwrap_or(u32::MAX))
     }
 }
 
@@ -204,15 +232,9 @@ struct Meter {
 }
 
 impl Meter {
-    /// Notes an event with text and without a count.
-    fn pass(&mut self) {
-        self.has_passed_text = true;
-    }
-
-    fn read(&mut self, parts: &Parts<'_>, generated: Generated, had_text: bool) -> Option<u64> {
-        let has_text = generated != Generated::Nothing;
-        let believed = |count: &u64| *count > 0 || !(has_text || had_text);
-        let Some(count) = parts.usage.and_then(|usage| usage.completion).filter(believed) else {
+    /// Takes the `count` that an event states, if it does, and returns its growth if that is the event's own.
+    fn read(&mut self, count: Option<u64>, has_text: bool, is_output: bool) -> Option<u64> {
+        let Some(count) = count else {
             self.has_passed_text |= has_text;
             return None;
         };
@@ -220,7 +242,7 @@ impl Meter {
         let grown = count.checked_sub(self.completion.unwrap_or(0));
         self.completion = self.completion.max(Some(count));
         self.has_passed_text = false;
-        grown.filter(|_| is_growth && parts.choices > 0)
+        grown.filter(|_| is_growth && is_output)
     }
 }
 

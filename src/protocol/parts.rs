@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::json::{Read, Reader};
 use crate::record::Usage;
 
 /// What an event means.
@@ -36,10 +37,26 @@ pub(super) struct Parts<'a> {
     pub(super) tokens: Option<u64>,
     /// How many alternatives of the answer it speaks of.
     pub(super) choices: usize,
+    /// JSON of what stands in the place of an error; empty where nothing does.
+    pub(super) error: &'a str,
+    /// What it is to its API.
+    pub(super) place: Place,
+}
+
+/// What an object is to its API.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Nothing that the API has.
+    #[default]
+    Foreign,
+    /// An event of the API, or an answer.
+    Within,
+    /// The event that ends an answer.
+    Last,
 }
 
 /// Piece of a tool call.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct ToolPiece<'a> {
     /// Which call it belongs to.
     pub(super) index: u64,
@@ -47,6 +64,13 @@ pub(super) struct ToolPiece<'a> {
     pub(super) name: Cow<'a, str>,
     /// Arguments, or the next piece of them.
     pub(super) arguments: Cow<'a, str>,
+}
+
+impl ToolPiece<'_> {
+    /// Whether it bears a name or arguments.
+    pub(super) fn has_text(&self) -> bool {
+        !self.name.is_empty() || !self.arguments.is_empty()
+    }
 }
 
 /// A channel of plain text.
@@ -57,18 +81,57 @@ pub(super) enum Channel {
 }
 
 impl<'a> Parts<'a> {
-    /// Whether a tool's name or arguments are among the pieces.
-    pub(super) fn has_tool_text(&self) -> bool {
-        self.tool_calls.iter().any(|piece| !piece.name.is_empty() || !piece.arguments.is_empty())
+    /// Reads a text of the answer.
+    pub(super) fn read_answer(&mut self, json: &mut Reader<'a>) -> Read<()> {
+        self.answer += json.string()?;
+        Ok(())
     }
 
-    /// The text, if one channel's text, as it stands in the bytes, is all that is said.
+    /// Reads a text of the reasoning.
+    pub(super) fn read_reasoning(&mut self, json: &mut Reader<'a>) -> Read<()> {
+        self.reasoning += json.string()?;
+        Ok(())
+    }
+
+    /// Reads why the model stopped, if it says so.
+    pub(super) fn read_finish_reason(&mut self, json: &mut Reader<'a>) -> Read<()> {
+        let reason = json.string()?;
+        if !reason.is_empty() {
+            self.finish_reason = reason;
+        }
+        Ok(())
+    }
+
+    /// Adds tokens that are listed, if they are.
+    pub(super) fn list(&mut self, tokens: Option<u64>) {
+        if let Some(tokens) = tokens {
+            self.tokens = Some(self.tokens.unwrap_or(0).saturating_add(tokens));
+        }
+    }
+
+    /// Reads what stands in the place of an error.
+    pub(super) fn read_error(&mut self, json: &mut Reader<'a>) -> Read<()> {
+        self.error = json.json()?;
+        Ok(())
+    }
+
+    /// Whether there is an error: `null`, `false` and `""` are ways to say that there is none.
+    pub(super) fn has_error(&self) -> bool {
+        !matches!(self.error, "" | "null" | "false" | "\"\"")
+    }
+
+    /// Whether a tool's name or arguments are among the pieces.
+    pub(super) fn has_tool_text(&self) -> bool {
+        self.tool_calls.iter().any(ToolPiece::has_text)
+    }
+
+    /// The text, if one channel's text, as it stands in the bytes, is all that is said, token counts aside.
     pub(super) fn sole_text(&self) -> Option<(Channel, &'a str)> {
         let says_more = !self.tool_calls.is_empty()
             || !self.finish_reason.is_empty()
-            || self.usage.is_some()
             || self.tokens.is_some()
-            || self.choices != 1;
+            || self.choices != 1
+            || self.place == Place::Last;
         if says_more {
             return None;
         }

@@ -1,54 +1,184 @@
 //! Recognising a token event without parsing it.
 //!
-//! The events of a stream differ, nearly always, in one string alone. Once one was parsed in full and found to
-//! say nothing but that string, its bytes before and after the string are kept. An event with the same bytes
-//! around other text parses the same way, with that text in place of the old, as long as the text holds
-//! nothing that JSON gives a meaning inside a string: no quote, no backslash, no control character, no broken
-//! UTF-8. Then the parser is in the string when the kept tail begins, as it was when the tail was learnt.
+//! The token events of a stream differ in their text and perhaps in a value or two that mean little: a time, a
+//! number. Once one was parsed in full and found to say nothing but its text (and token counts), its bytes are kept
+//! with holes in them. An event with the same bytes around other values parses the same way, if each value is what
+//! may stand in its hole:
+//!
+//! - in the text's, anything that JSON gives no meaning inside a string: no quote, no backslash, no control
+//!   character, no broken UTF-8. So the parser is in the string when the kept bytes go on, as it was when they
+//!   were learnt;
+//! - in that of a member that the API's reader never reads, any plain string, integer or list of integers: whatever
+//!   the value, it is passed over;
+//! - in that of the counter of output tokens, an integer, which is read.
 
+use std::ops::Range;
+
+use memchr::memchr_iter;
+
+use super::form::Form;
+use super::json::is_plain;
 use super::parts::Channel;
+use crate::record::Usage;
 
 /// Larger events are not worth keeping by the thousand.
 const EVENT_LIMIT_BYTES: usize = 16 << 10;
 
+/// After so many templates in a row that fitted no event, a stream is not worth another.
+const FRUITLESS_LIMIT: u32 = 8;
+
 /// What surrounds the text in a stream's token events.
 #[derive(Debug, Default)]
 pub(super) struct Template {
-    /// Head, then tail.
-    around: Vec<u8>,
-    head: usize,
-    channel: Option<Channel>,
+    /// What is the same in every event, one piece after the other.
+    kept: Vec<u8>,
+    /// Where in `kept` the holes are, in order, and what they are for. None before an event was learnt.
+    holes: Vec<(usize, Hole)>,
+    usage: Option<Usage>,
+    /// Templates learnt since one fitted an event.
+    fruitless: u32,
+}
+
+/// What stands between two kept pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hole {
+    Text(Channel),
+    Unread,
+    Counter,
+}
+
+/// What a token event says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Token<'a> {
+    pub(super) channel: Channel,
+    pub(super) text: &'a str,
+    pub(super) usage: Option<Usage>,
 }
 
 impl Template {
-    /// Keeps what surrounds `text` in `event`, which said nothing else. `text` must be borrowed from `event`.
-    pub(super) fn learn(&mut self, event: &[u8], channel: Channel, text: &str) {
-        self.channel = None;
-        let Some(head) = text.as_ptr().addr().checked_sub(event.as_ptr().addr()) else { return };
-        let tail = head + text.len();
-        if event.len() > EVENT_LIMIT_BYTES || event.get(head..tail) != Some(text.as_bytes()) {
+    /// Keeps what surrounds the text in `event`, which says nothing but `token`. Its text must be borrowed from
+    /// `event`.
+    pub(super) fn learn(&mut self, form: &Form, event: &[u8], token: &Token<'_>) {
+        self.kept.clear();
+        self.holes.clear();
+        let Some(start) = token.text.as_ptr().addr().checked_sub(event.as_ptr().addr()) else { return };
+        let text = start..start + token.text.len();
+        let is_within = event.get(text.clone()) == Some(token.text.as_bytes());
+        let is_quoted = start > 0 && event[start - 1] == b'"' && event.get(text.end) == Some(&b'"');
+        if self.fruitless == FRUITLESS_LIMIT || event.len() > EVENT_LIMIT_BYTES || !is_within || !is_quoted {
             return;
         }
-        self.around.clear();
-        self.around.extend_from_slice(&event[..head]);
-        self.around.extend_from_slice(&event[tail..]);
-        self.head = head;
-        self.channel = Some(channel);
+        self.fruitless += 1;
+        // Without a backslash each quoted name is a whole string, and before a colon that of a member.
+        let has_names = !event.contains(&b'\\');
+        let is_counted = token.usage.is_some_and(|usage| usage.completion.is_some());
+        let (mut counters, mut from) = (0, 0);
+        for quote in memchr_iter(b'"', event) {
+            let rest = &event[quote + 1..];
+            let is_name =
+                |name: &&str| rest.starts_with(name.as_bytes()) && rest.get(name.len()) == Some(&b'"');
+            let found = if quote + 1 == text.start {
+                Some((text.clone(), Hole::Text(token.channel)))
+            } else if !has_names {
+                None
+            } else if let Some(name) = form.counter.filter(|name| is_counted && is_name(name)) {
+                counters += 1;
+                value_of(event, quote, name).map(|place| (place, Hole::Counter))
+            } else {
+                let name = form.volatile.iter().find(|name| is_name(name));
+                name.and_then(|name| value_of(event, quote, name)).map(|place| (place, Hole::Unread))
+            };
+            let Some((place, hole)) = found else { continue };
+            self.kept.extend_from_slice(&event[from..place.start]);
+            self.holes.push((self.kept.len(), hole));
+            from = place.end;
+        }
+        self.kept.extend_from_slice(&event[from..]);
+        if counters > 1 {
+            // Which of them is read cannot be told here.
+            self.holes.clear();
+        }
+        self.usage = token.usage;
     }
 
-    /// The text of `event`, if it differs from the learnt one in its text alone.
-    pub(super) fn match_text<'e>(&self, event: &'e [u8]) -> Option<(Channel, &'e str)> {
-        let channel = self.channel?;
-        let (head, tail) = self.around.split_at(self.head);
-        let text = event.strip_prefix(head)?.strip_suffix(tail)?;
-        if text.is_empty() || !text.iter().all(|byte| is_plain(*byte)) {
-            return None;
+    /// What `event` says, if it differs from the learnt one in its holes alone.
+    pub(super) fn recognise<'e>(&mut self, event: &'e [u8]) -> Option<Token<'e>> {
+        let (mut text, mut usage) = (None, self.usage);
+        let (mut rest, mut kept) = (event, self.kept.as_slice());
+        let mut from = 0;
+        for (at, hole) in &self.holes {
+            let (piece, after) = kept.split_at(at - from);
+            (kept, from) = (after, *at);
+            rest = rest.strip_prefix(piece)?;
+            let (value, after) = rest.split_at(hole.length(rest)?);
+            rest = after;
+            match hole {
+                Hole::Text(channel) => text = Some((*channel, str::from_utf8(value).ok()?)),
+                Hole::Unread => {}
+                Hole::Counter => {
+                    let count = str::from_utf8(value).ok()?.parse().ok()?;
+                    usage = usage.map(|usage| Usage { completion: Some(count), ..usage });
+                }
+            }
         }
-        Some((channel, str::from_utf8(text).ok()?))
+        let (channel, text) = text.filter(|_| rest == kept)?;
+        self.fruitless = 0;
+        Some(Token { channel, text, usage })
     }
 }
 
-/// Whether JSON takes `byte` inside a string for itself.
-fn is_plain(byte: u8) -> bool {
-    byte >= b' ' && byte != b'"' && byte != b'\\'
+impl Hole {
+    /// How many bytes at the front of `rest` may stand in it.
+    fn length(self, rest: &[u8]) -> Option<usize> {
+        match self {
+            Hole::Text(_) => rest.iter().position(|byte| !is_plain(*byte)).filter(|length| *length > 0),
+            Hole::Unread => simple_value(rest),
+            Hole::Counter => Some(digits(rest)).filter(|length| *length > 0),
+        }
+    }
+}
+
+/// Where the value of the member is whose name begins at `quote`, if it may become a hole.
+fn value_of(event: &[u8], quote: usize, name: &str) -> Option<Range<usize>> {
+    let value = event[quote + name.len() + 2..].strip_prefix(b":")?;
+    let value = value.strip_prefix(b" ").unwrap_or(value);
+    let start = event.len() - value.len();
+    Some(start..start + simple_value(value)?)
+}
+
+/// Length of the plain string, integer or list of integers at the front of `rest`.
+fn simple_value(rest: &[u8]) -> Option<usize> {
+    match rest.first()? {
+        b'"' => {
+            let end = 1 + rest[1..].iter().position(|byte| !is_plain(*byte) || !byte.is_ascii())?;
+            (rest[end] == b'"').then_some(end + 1)
+        }
+        b'[' if rest.get(1) == Some(&b']') => Some(2),
+        b'[' => {
+            let mut length = 1;
+            loop {
+                length += integer(&rest[length..])?;
+                match rest.get(length)? {
+                    b',' => length += 1,
+                    b']' => return Some(length + 1),
+                    _ => return None,
+                }
+            }
+        }
+        _ => integer(rest),
+    }
+}
+
+/// Length of the integer at the front of `rest`.
+fn integer(rest: &[u8]) -> Option<usize> {
+    let sign = usize::from(rest.first() == Some(&b'-'));
+    Some(sign + digits(&rest[sign..])).filter(|length| *length > sign)
+}
+
+/// How many digits at the front of `rest` make a number: a zero stands alone.
+fn digits(rest: &[u8]) -> usize {
+    if rest.first() == Some(&b'0') {
+        return 1;
+    }
+    rest.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(rest.len())
 }

@@ -1,6 +1,8 @@
 //! The summary as one JSON object, for programs.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -10,12 +12,13 @@ use crate::stats::SummaryRow;
 use crate::stats::metrics::{Source, metric};
 
 /// The summary as one JSON object on one line: headline, phases, findings, and every figure by group, metric
-/// and statistic, `null` where there is none.
-pub fn object(manifest: &Manifest, rows: &[SummaryRow]) -> String {
+/// and statistic, `null` where there is none. `folder` is where the results are.
+pub fn object(manifest: &Manifest, rows: &[SummaryRow], folder: &Path) -> String {
     let verdict = manifest.verdict.as_ref();
     let summary = Summary {
         name: &manifest.name,
         run_id: &manifest.run_id,
+        folder: folder.to_string_lossy(),
         target: &manifest.target,
         model: manifest.model.as_deref(),
         state: manifest.state,
@@ -32,6 +35,7 @@ pub fn object(manifest: &Manifest, rows: &[SummaryRow]) -> String {
 struct Summary<'a> {
     name: &'a str,
     run_id: &'a str,
+    folder: Cow<'a, str>,
     target: &'a str,
     model: Option<&'a str>,
     state: State,
@@ -100,7 +104,8 @@ mod tests {
     #[test]
     fn figures_are_found_by_phase_metric_and_statistic() {
         let (manifest, rows) = sample::two_phases();
-        let object: serde_json::Value = serde_json::from_str(&object(&manifest, &rows)).unwrap();
+        let object: serde_json::Value =
+            serde_json::from_str(&object(&manifest, &rows, Path::new("results/documents"))).unwrap();
         assert_eq!(object["verdict"], "insufficient");
         assert_eq!(object["phases"][0]["ended_by"], "duration");
         let figures = object["figures"].as_array().unwrap();
@@ -114,7 +119,7 @@ mod tests {
     #[test]
     fn c138_figures_that_cannot_be_had_are_null() {
         let (manifest, rows) = sample::all_failed();
-        let text = object(&manifest, &rows);
+        let text = object(&manifest, &rows, Path::new("results/documents"));
         assert!(!text.to_lowercase().contains(":nan") && !text.to_lowercase().contains(":inf"));
         let object: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert!(object["figures"][0]["metrics"]["ttft"]["p50"].is_null());

@@ -1,6 +1,10 @@
 //! Results as people and programs read them.
 
+mod chart;
+pub mod compare;
+pub mod course;
 pub(crate) mod figure;
+pub mod html;
 pub mod json;
 pub mod live;
 pub mod terminal;

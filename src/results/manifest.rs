@@ -4,10 +4,11 @@
 //! from one that ended. Field names are stable; durations and instants carry their unit in the name.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::{Finding, Verdict};
+use crate::stats::{Finding, Slo, SloMetric, Verdict, WorkloadSetup};
 
 /// The number of this form of the manifest.
 pub const FORMAT: u32 = 1;
@@ -48,6 +49,8 @@ pub struct Manifest {
     pub timeouts: Timeouts,
     /// Every phase of every point and repeat, in order of running.
     pub phases: Vec<PhaseEntry>,
+    /// What the figures rest on, by workload.
+    pub workloads: Vec<WorkloadEntry>,
     /// Rows of data sets that were left out, by reason.
     pub skipped_rows: Vec<SkippedRows>,
     /// Free text of the scenario's `[about]`.
@@ -104,6 +107,12 @@ pub struct PhaseEntry {
     pub name: String,
     /// Whether it counts.
     pub measured: bool,
+    /// Whether requests came at their own times, whatever the server did.
+    pub open_loop: bool,
+    /// Whether its window ends with the last output of a measured row, because no duration ended it.
+    pub counted: bool,
+    /// Whether the run was stopped before it had drained.
+    pub stopped: bool,
     /// When it began to offer load.
     pub start_s: Option<f64>,
     /// Where its window begins.
@@ -120,6 +129,49 @@ pub struct PhaseEntry {
     pub requests: BTreeMap<String, u64>,
     /// Arrivals after a stop or signal, and slots that users never reached: due, and no longer planned.
     pub not_planned: u64,
+}
+
+/// What the figures of a workload rest on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadEntry {
+    /// Its name.
+    pub name: String,
+    /// Whether answers had to have exactly the length asked for.
+    pub exact_output: bool,
+    /// Limits of its requests by metric, in ms.
+    pub slo_ms: BTreeMap<String, f64>,
+}
+
+impl From<&WorkloadSetup> for WorkloadEntry {
+    fn from(setup: &WorkloadSetup) -> WorkloadEntry {
+        WorkloadEntry { exact_output: setup.exact_output, ..WorkloadEntry::new(&setup.name, &setup.slo) }
+    }
+}
+
+impl WorkloadEntry {
+    /// A workload whose answers may have any length.
+    pub fn new(name: &str, slo: &Slo) -> WorkloadEntry {
+        let in_ms =
+            |(metric, limit): &(SloMetric, Duration)| (metric.name().to_owned(), limit.as_secs_f64() * 1e3);
+        WorkloadEntry {
+            name: name.to_owned(),
+            exact_output: false,
+            slo_ms: slo.limits.iter().map(in_ms).collect(),
+        }
+    }
+
+    /// What a fold must know of it. Limits of metrics that are not known are left out.
+    pub fn setup(&self) -> WorkloadSetup {
+        let limit = |metric: SloMetric| {
+            let ms = self.slo_ms.get(metric.name())?;
+            Some((metric, Duration::from_nanos((ms * 1e6).round() as u64)))
+        };
+        WorkloadSetup {
+            name: self.name.clone(),
+            exact_output: self.exact_output,
+            slo: Slo { limits: SloMetric::ALL.into_iter().filter_map(limit).collect() },
+        }
+    }
 }
 
 /// Rows of a data set that were left out for one reason.
@@ -157,7 +209,7 @@ pub struct FindingEntry {
     pub measured: f64,
     /// The limit, in `unit`.
     pub threshold: f64,
-    /// `ms`, `share` or `requests`.
+    /// `ms`, `share`, `requests` or `times`.
     pub unit: String,
     /// What was found and what it means.
     pub text: String,
@@ -223,6 +275,9 @@ pub(crate) mod tests {
                 repeat: None,
                 name: "steady".to_owned(),
                 measured: true,
+                open_loop: true,
+                counted: false,
+                stopped: false,
                 start_s: Some(0.0),
                 window_start_s: Some(30.0),
                 window_end_s: Some(300.0),
@@ -231,6 +286,11 @@ pub(crate) mod tests {
                 ended_by: Some("duration".to_owned()),
                 requests: [("planned".to_owned(), 3), ("sent".to_owned(), 3), ("ok".to_owned(), 3)].into(),
                 not_planned: 0,
+            }],
+            workloads: vec![WorkloadEntry {
+                name: "chat".to_owned(),
+                exact_output: false,
+                slo_ms: [("ttft".to_owned(), 400.0)].into(),
             }],
             skipped_rows: vec![SkippedRows {
                 workload: "chat".to_owned(),
@@ -278,6 +338,9 @@ pub(crate) mod tests {
               "repeat": null,
               "name": "steady",
               "measured": true,
+              "open_loop": true,
+              "counted": false,
+              "stopped": false,
               "start_s": 0.0,
               "window_start_s": 30.0,
               "window_end_s": 300.0,
@@ -290,6 +353,15 @@ pub(crate) mod tests {
                 "sent": 3
               },
               "not_planned": 0
+            }
+          ],
+          "workloads": [
+            {
+              "name": "chat",
+              "exact_output": false,
+              "slo_ms": {
+                "ttft": 400.0
+              }
             }
           ],
           "skipped_rows": [

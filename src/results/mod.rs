@@ -1,13 +1,17 @@
 //! Results on disk: which columns there are, and how they get into files.
 //!
-//! [`Writer`] makes the folder and fills it; [`RequestRow::COLUMNS`], [`tables`] and [`Manifest`] say with what.
+//! [`Writer`] makes the folder and fills it; [`RequestRow::COLUMNS`], [`tables`] and [`Manifest`] say with what. [`reader`] turns a
+//! folder back into figures.
 
+mod cells;
 pub mod columns;
 pub mod manifest;
+pub mod reader;
 pub mod tables;
 pub mod text;
 pub mod writer;
 
 pub use columns::RequestRow;
 pub use manifest::Manifest;
+pub use reader::{Folder, ReadError};
 pub use writer::{Place, ResultsError, Writer};

@@ -28,6 +28,14 @@ pub fn write_row<R>(columns: &[Column<R>], row: &R, line: &mut String) {
     write_cells(columns, line, |column, cell| (column.write)(row, cell));
 }
 
+/// A whole table.
+pub fn file<R>(columns: &[Column<R>], rows: &[R]) -> String {
+    let mut file = String::new();
+    write_header(columns, &mut file);
+    rows.iter().for_each(|row| write_row(columns, row, &mut file));
+    file
+}
+
 fn write_cells<R>(columns: &[Column<R>], line: &mut String, write: impl Fn(&Column<R>, &mut String)) {
     for (place, column) in columns.iter().enumerate() {
         if place > 0 {
@@ -52,7 +60,7 @@ fn quote_from(start: usize, line: &mut String) {
 }
 
 /// A name of ours, `true` or `false`.
-pub(super) fn plain(cell: &mut String, value: Option<impl Display>) {
+pub fn plain(cell: &mut String, value: Option<impl Display>) {
     if let Some(value) = value {
         let _ = write!(cell, "{value}");
     }
@@ -101,7 +109,7 @@ fn push_fixed(cell: &mut String, mut value: u64, decimals: usize) {
 }
 
 /// A number with at most `digits` decimals, none of them trailing zeros. What is not finite is empty.
-pub(super) fn number(cell: &mut String, value: Option<f64>, digits: usize) {
+pub fn number(cell: &mut String, value: Option<f64>, digits: usize) {
     let Some(value) = value.filter(|value| value.is_finite()) else { return };
     let start = cell.len();
     let whole = value as u64;
@@ -119,7 +127,7 @@ pub(super) fn number(cell: &mut String, value: Option<f64>, digits: usize) {
 }
 
 /// Text of others: bounded, and safe to open in a spreadsheet.
-pub(super) fn text(cell: &mut String, value: Option<&str>) {
+pub fn text(cell: &mut String, value: Option<&str>) {
     let Some(value) = value else { return };
     let kept = &value[..value.floor_char_boundary(TEXT_MAX_BYTES)];
     if kept.starts_with(['=', '+', '-', '@', '\t', '\r']) {

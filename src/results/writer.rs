@@ -174,14 +174,11 @@ impl Writer {
     /// When the file cannot be written.
     pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), ResultsError> {
         let path = self.folder.join("manifest.json");
-        let draft = self.folder.join(".manifest.json");
-        let write = || {
-            let mut text = serde_json::to_vec_pretty(manifest)?;
-            text.push(b'\n');
-            fs::write(&draft, text)?;
-            fs::rename(&draft, &path)
-        };
-        write().map_err(|source| ResultsError::Write { path: path.clone(), source })
+        let text = serde_json::to_vec_pretty(manifest);
+        let mut text =
+            text.map_err(|error| ResultsError::Write { path: path.clone(), source: error.into() })?;
+        text.push(b'\n');
+        replace(&path, &text)
     }
 
     /// Writes what is left, then the manifest with its last word.
@@ -192,6 +189,21 @@ impl Writer {
         self.flush()?;
         self.write_manifest(manifest)
     }
+}
+
+/// Writes a file as a whole: the old one stands until the new one is there.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn replace(path: &Path, content: &[u8]) -> Result<(), ResultsError> {
+    let mut draft = std::ffi::OsString::from(".");
+    draft.push(path.file_name().unwrap_or_default());
+    let draft = path.with_file_name(draft);
+    fs::write(&draft, content).and_then(|()| fs::rename(&draft, path)).map_err(|source| {
+        // What there is of it has no reader.
+        let _ = fs::remove_file(&draft);
+        ResultsError::Write { path: path.to_owned(), source }
+    })
 }
 
 fn create_folder(place: &Place) -> Result<PathBuf, ResultsError> {
@@ -368,7 +380,7 @@ mod tests {
         writer.gaps(&fold.gaps()).unwrap();
         let text = read(&writer, "summary.csv");
         assert!(text.contains("\n,,steady,chat,ttft,p99,,,,0,368,ms\n"));
-        assert!(text.contains("\n,,all,all,success,value,0,,,10,,share\n"));
+        assert!(text.contains("\n,,all,all,success,value,0,0,0.277533,10,,share\n"));
         let lower = text.to_lowercase();
         assert!(!lower.contains(",nan") && !lower.contains(",inf") && !lower.contains(",-"));
     }

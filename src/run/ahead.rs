@@ -257,8 +257,7 @@ mod tests {
         let loaded = parse("ahead.toml", text.as_bytes(), Path::new("/"), &Overrides::default());
         let scenario = Arc::new(loaded.expect("a good scenario").scenario);
         let plan = Plan::new(Arc::clone(&scenario), Seed(7), vec![None]);
-        let options =
-            BodyOptions { model: "m".into(), stream: true, temperature: None, extra: Default::default() };
+        let options = BodyOptions { model: "m".into(), stream: true, ..BodyOptions::default() };
         let prompts = Prompts::Synthetic { words };
         let form = Form { workload: "chat".into(), prompts, history: History::None, options };
         Composer::new(plan, scenario.target.api, vec![form], Salt(3), "run".into())

@@ -303,7 +303,8 @@ impl Lane {
         let mut timeline = Timeline::begin(sent, self.client.stamp_source());
         let cut = {
             let mut hand_over = |stamps| sink(Event::Stamps { request: planned.request, stamps });
-            let exchange = pin!(self.client.exchange(&outgoing, &mut timeline, &mut hand_over));
+            let exchange =
+                pin!(self.client.exchange_for(slot.user, &outgoing, &mut timeline, &mut hand_over));
             tokio::select! {
                 biased;
                 () = exchange => None,

@@ -74,6 +74,8 @@ pub enum Kind {
     },
     /// A whole number of at least 1, or `"all"`.
     Requests,
+    /// HTTP statuses that refuse, at least one.
+    Statuses,
     /// A number of at least 0.
     Number,
     /// A time of at least `min`.
@@ -126,6 +128,7 @@ impl Kind {
             Kind::Choice(choices) => list(choices, "or"),
             Kind::Integer { .. } => "a whole number".to_owned(),
             Kind::Requests => "a whole number or `\"all\"`".to_owned(),
+            Kind::Statuses => "a list of statuses".to_owned(),
             Kind::Number => "a number".to_owned(),
             Kind::Duration { .. } => "a duration".to_owned(),
             Kind::Rate => "a rate".to_owned(),

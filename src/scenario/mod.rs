@@ -18,6 +18,7 @@ mod schema;
 mod secret;
 mod source;
 mod suggest;
+mod transport;
 mod tree;
 mod url;
 mod values;
@@ -37,6 +38,7 @@ pub use resolved::{explained, resolved};
 pub use schema::schema;
 pub use secret::Secret;
 pub use source::Overrides;
+pub use transport::{Connections, Retries, Stamps, TlsOptions, Transport};
 pub use url::{Scheme, TargetUrl, UrlError};
 
 use crate::dataset;
@@ -79,6 +81,8 @@ pub struct Target {
     pub headers: Vec<(String, Secret)>,
     /// How long a request may take.
     pub timeouts: Timeouts,
+    /// How connections to it are made and measured.
+    pub transport: Transport,
 }
 
 /// Where a server is.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::Workload;
 use crate::arrival::{Arrivals, Process};
 use crate::dataset::TraceSource;
 use crate::distribution::{Distribution, TimeLaw};
@@ -242,13 +243,20 @@ impl Phase {
     }
 
     /// Indices of the workloads that load `index` of the phase sends, of `all` of the scenario.
-    pub fn workloads_of(&self, index: usize, all: &[super::Workload]) -> Vec<usize> {
-        let names = match index.checked_sub(1).and_then(|also| self.also.get(also)) {
-            Some(also) => &also.workloads,
-            None => &self.workloads,
-        };
-        let elsewhere = |name: &String| self.also.iter().any(|also| also.workloads.contains(name));
-        let is_sent = |name: &String| if names.is_empty() { !elsewhere(name) } else { names.contains(name) };
-        (0..all.len()).filter(|index| is_sent(&all[*index].name)).collect()
+    pub fn workloads_of(&self, index: usize, all: &[Workload]) -> Vec<usize> {
+        sent_by(&self.workloads, &self.also, index, all).collect()
     }
+}
+
+/// Indices of the workloads that load `index` of a phase sends, whose main load names `own`.
+pub(super) fn sent_by<'a>(
+    own: &'a [String],
+    also: &'a [Also],
+    index: usize,
+    all: &'a [Workload],
+) -> impl Iterator<Item = usize> + Clone + use<'a> {
+    let names = index.checked_sub(1).and_then(|place| also.get(place)).map_or(own, |also| &also.workloads);
+    let elsewhere = move |name: &String| also.iter().any(|also| also.workloads.contains(name));
+    let is_sent = move |name: &String| if names.is_empty() { !elsewhere(name) } else { names.contains(name) };
+    (0..all.len()).filter(move |index| is_sent(&all[*index].name))
 }

@@ -14,9 +14,13 @@ use super::fields::{Fields, Problems, abridged};
 use super::origin::Origins;
 use super::secret::is_secret_name;
 use super::source::{self, Document};
+use super::transport;
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
-use super::{Endpoint, Loaded, PromptSource, RequestOptions, Scenario, Secret, Target, Timeouts, Workload};
+use super::{
+    Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, Scenario, Secret, Target,
+    Timeouts, Workload,
+};
 use crate::dataset::{self, Format, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
@@ -72,6 +76,14 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
         );
     }
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
+    if let (Some(target), Some(phases)) = (&target, &phases)
+        && target.transport.connections == Connections::PerUser
+        && phases.iter().flat_map(Phase::loads).any(|load| !matches!(load.load, Load::Closed { .. }))
+    {
+        let message = "`connections = \"per_user\"` needs users, and an open loop has none";
+        let at = top.table("target").and_then(|target| target.place("connections"));
+        top.problems.error(at, message, "use `load.closed` in every phase, or another value");
+    }
     let workloads = workloads.filter(|workloads| !workloads.is_empty())?;
     let phases = phases.filter(|phases| !phases.is_empty())?;
     Some(Scenario { name: name?, seed, about, target: target?, workloads, phases, stop: stop? })
@@ -147,7 +159,16 @@ fn target(fields: &Fields<'_>) -> Option<Target> {
         let (idle, total) = (fields.value("idle", Field::duration), fields.value("total", Field::duration));
         Some(Timeouts { connect: connect?, first_token: first_token?, idle: idle?, total })
     });
-    Some(Target { endpoint: endpoint?, api: api?, model, api_key_env, headers, timeouts: timeouts? })
+    let transport = transport::read(fields, endpoint.as_ref());
+    Some(Target {
+        endpoint: endpoint?,
+        api: api?,
+        model,
+        api_key_env,
+        headers,
+        timeouts: timeouts?,
+        transport: transport?,
+    })
 }
 
 /// Headers that say how a request is framed or which one it is.
@@ -349,7 +370,7 @@ fn prompt(fields: &Fields<'_>) -> Option<PromptSource> {
     Some(PromptSource::Dataset(source))
 }
 
-fn existing_file(field: Field<'_>, problems: &Problems<'_>) -> Result<PathBuf, Refusal> {
+pub(super) fn existing_file(field: Field<'_>, problems: &Problems<'_>) -> Result<PathBuf, Refusal> {
     let label = field.label;
     let folder = problems.folder(field.node.at);
     let path = folder.join(field.text()?);

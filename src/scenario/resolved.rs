@@ -2,9 +2,11 @@
 
 mod phase;
 
+use std::path::PathBuf;
+
 use serde_json::Value;
 
-use super::{Endpoint, Loaded, Origins, PromptSource, Scenario, Workload};
+use super::{Endpoint, Loaded, Origins, PromptSource, Scenario, Transport, Workload};
 use crate::distribution::Distribution;
 use crate::units::write_duration;
 
@@ -58,6 +60,25 @@ fn write_target(out: &mut Lines, scenario: &Scenario) {
     out.put("timeouts.first_token", quoted(&write_duration(target.timeouts.first_token)));
     out.put("timeouts.idle", quoted(&write_duration(target.timeouts.idle)));
     out.maybe("timeouts.total", target.timeouts.total.map(|total| quoted(&write_duration(total))));
+    write_transport(out, &target.transport);
+}
+
+fn write_transport(out: &mut Lines<'_>, transport: &Transport) {
+    out.put("ready_within", quoted(&write_duration(transport.ready_within)));
+    out.put("connections", quoted(transport.connections.name()));
+    if let Some(retries) = &transport.retries {
+        out.put("retries.attempts", retries.attempts);
+        let on = retries.on.iter().map(u16::to_string).collect::<Vec<_>>();
+        out.put("retries.on", format!("[{}]", on.join(", ")));
+    }
+    let tls = &transport.tls;
+    let path = |path: &PathBuf| quoted(&path.to_string_lossy());
+    out.maybe("tls.ca", tls.ca.as_ref().map(path));
+    out.maybe("tls.cert", tls.identity.as_ref().map(|(cert, _)| path(cert)));
+    out.maybe("tls.key", tls.identity.as_ref().map(|(_, key)| path(key)));
+    out.maybe("tls.server_name", tls.server_name.as_deref().map(quoted));
+    out.put("tls.insecure", tls.insecure);
+    out.put("stamps", quoted(transport.stamps.name()));
 }
 
 fn write_workload(out: &mut Lines, workload: &Workload) {

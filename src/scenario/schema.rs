@@ -125,7 +125,7 @@ const NO_RATE: &str = r"^\s*[0.]+([eE]|\s*/)";
 const HEADER_NAME: &str = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$";
 const HEADER_VALUE: &str = r"^[\t -~]*$";
 const TOKENS: &str = "^[0-9]+(k|Ki|M|Mi)?$";
-const URL: &str = r"^[hH][tT][tT][pP][sS]?://[^/?#@\s]+(/[^?#\s]*)?$";
+const URL: &str = r"^([hH][tT][tT][pP][sS]?://[^/?#@\s]+(/[^?#\s]*)?|unix:/[^?#\s]+)$";
 
 /// What a key of this kind takes.
 fn value(kind: Kind) -> Value {
@@ -142,6 +142,10 @@ fn value(kind: Kind) -> Value {
         Kind::Integer { min, max } if max > i64::MAX as u64 => json!({ "type": "integer", "minimum": min }),
         Kind::Integer { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
         Kind::Requests => json!({ "anyOf": [{ "type": "integer", "minimum": 1 }, { "enum": ["all"] }] }),
+        Kind::Statuses => {
+            let status = json!({ "type": "integer", "minimum": 400, "maximum": 599 });
+            json!({ "type": "array", "minItems": 1, "items": status })
+        }
         Kind::Number => json!({ "type": "number", "minimum": 0 }),
         Kind::Duration { min } if min.is_zero() => {
             json!({ "type": "string", "minLength": 2, "pattern": DURATION })

@@ -75,7 +75,7 @@ mod tests {
         for key in crate::scenario::keys::TABLES.iter().flat_map(|table| table.keys) {
             assert_eq!(
                 is_secret_name(key.name),
-                matches!(key.name, "headers" | "api_key_env"),
+                matches!(key.name, "headers" | "api_key_env" | "key"),
                 "{}",
                 key.name
             );

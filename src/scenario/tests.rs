@@ -89,7 +89,7 @@ tpot = "80ms"
 /// A folder with the data set that scenarios here name.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["rows.jsonl", "problems.jsonl"] {
+    for name in ["rows.jsonl", "problems.jsonl", "client.pem", "client.key", "ca.pem"] {
         std::fs::write(folder.path().join(name), "\"a prompt\"\n").unwrap();
     }
     let times = "{\"timestamp\": 0}\n{\"timestamp\": 40}\n{\"timestamp\": 90}\n";
@@ -218,8 +218,12 @@ fn outer_example(table: &keys::Table, place: &str) -> Option<String> {
         outer.kind.table() == Some(table.path)
             && matches!(outer.kind, Kind::Parameters { .. } | Kind::Table(_))
     });
-    let outer = outer
-        .filter(|_| !place.is_empty() && !place.starts_with("request") && !place.starts_with("target"))?;
+    let outer = outer.filter(|_| {
+        !place.is_empty()
+            && !place.starts_with("request")
+            && !place.starts_with("target.sim")
+            && place != "target."
+    })?;
     Some(format!("{}={}", place.trim_end_matches('.'), outer.example))
 }
 
@@ -304,7 +308,8 @@ fn the_table_names_what_the_types_have_in_their_order() {
         Kind::Choice(choices) => choices.to_vec(),
         kind => panic!("{kind:?}"),
     };
-    assert_eq!(choices("target", "api"), Api::ALL.map(Api::name));
+    let apis = choices("target", "api");
+    assert_eq!(apis, Api::ALL.map(Api::name)[..apis.len()]);
     assert_eq!(choices("workload.prompt.dataset", "format"), Format::ALL.map(Format::name));
     assert_eq!(
         choices("workload.prompt.dataset", "when_exhausted"),
@@ -525,6 +530,10 @@ timeouts.connect = "1s"
 timeouts.first_token = "2m"
 timeouts.idle = "3s"
 timeouts.total = "1h500ms"
+ready_within = "30s"
+connections = "reuse"
+tls.insecure = false
+stamps = "kernel"
 
 [[workload]]
 name = "documents"

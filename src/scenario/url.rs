@@ -10,6 +10,8 @@ pub enum Scheme {
     Http,
     /// TLS.
     Https,
+    /// Plain text through a socket of this machine's file system.
+    Unix,
 }
 
 impl Scheme {
@@ -18,6 +20,7 @@ impl Scheme {
         match self {
             Scheme::Http => "http",
             Scheme::Https => "https",
+            Scheme::Unix => "unix",
         }
     }
 
@@ -25,6 +28,7 @@ impl Scheme {
         match self {
             Scheme::Http => 80,
             Scheme::Https => 443,
+            Scheme::Unix => 0,
         }
     }
 }
@@ -34,9 +38,10 @@ impl Scheme {
 pub struct TargetUrl {
     /// How it is spoken to.
     pub scheme: Scheme,
-    /// Name or address to connect to, lower case, without the brackets of an IPv6 address.
+    /// Name or address to connect to, lower case, without the brackets of an IPv6 address; of a socket in the
+    /// file system its path.
     pub host: String,
-    /// Port to connect to.
+    /// Port to connect to; 0 where there is none.
     pub port: u16,
     /// What every path begins with: empty, or `/api/openai` without a slash at the end.
     pub base_path: String,
@@ -60,14 +65,18 @@ impl fmt::Display for UrlError {
 impl std::error::Error for UrlError {}
 
 const FORM: &str = "write it like `http://127.0.0.1:8000` or `https://example.org/api/openai`";
+const UNIX_FORM: &str = "write it like `unix:/run/llm.sock`, or `unix:/run/llm.sock:/api` with a base path";
 
 impl TargetUrl {
-    /// Reads `http://host`, `https://host:8443/base/path`, `http://[::1]:8000/`.
+    /// Reads `http://host`, `https://host:8443/base/path`, `http://[::1]:8000/`, `unix:/path/of.sock:/base/path`.
     ///
     /// # Errors
     /// When the text is anything else, or carries a password, a query or a fragment.
     pub fn parse(text: &str) -> Result<TargetUrl, UrlError> {
         let refuse = |problem, help| UrlError { problem, help };
+        if let Some(rest) = text.strip_prefix("unix:") {
+            return TargetUrl::unix(rest);
+        }
         let (scheme, rest) = text.split_once("://").ok_or(refuse("the URL has no scheme", FORM))?;
         let scheme = match scheme.to_ascii_lowercase().as_str() {
             "http" => Scheme::Http,
@@ -80,9 +89,7 @@ impl TargetUrl {
                 "name the key's environment variable in `api_key_env`, or write an `authorization` header";
             return Err(refuse("a URL with a user name or password is not taken", help));
         }
-        if path.contains(['?', '#']) {
-            return Err(refuse("the URL has a query or a fragment", "give host, port and base path alone"));
-        }
+        let base_path = base_path(path)?;
         let (host, port) =
             split_port(authority).ok_or(refuse("the URL's host or port cannot be read", FORM))?;
         let host = host_name(host).ok_or(refuse("the URL's host cannot be read", FORM))?;
@@ -93,21 +100,24 @@ impl TargetUrl {
                 _ => return Err(refuse("the URL's port is not a number from 1 to 65535", FORM)),
             },
         };
-        let is_allowed = |c: char| c.is_ascii_alphanumeric() || "/-._~!$&'()*+,;=:@%".contains(c);
-        if !path.chars().all(is_allowed) {
-            return Err(refuse(
-                "the URL's path has a character that must be escaped",
-                "write it as `%20`, say",
-            ));
-        }
-        let base_path = path.trim_end_matches('/').to_owned();
-        if base_path.ends_with("/completions") {
-            return Err(refuse(
-                "the URL ends with the path of a request",
-                "give what stands before `/v1/chat/completions`; the rest is added for each request",
-            ));
-        }
         Ok(TargetUrl { scheme, host, port, base_path })
+    }
+
+    fn unix(rest: &str) -> Result<TargetUrl, UrlError> {
+        let (socket, base) = rest.split_once(':').unwrap_or((rest, ""));
+        let is_path = socket.len() > 1 && socket.starts_with('/') && !socket.starts_with("//");
+        if !is_path || !(base.is_empty() || base.starts_with('/')) || socket.contains(char::is_control) {
+            return Err(UrlError { problem: "the path of the socket cannot be read", help: UNIX_FORM });
+        }
+        Ok(TargetUrl { scheme: Scheme::Unix, host: socket.to_owned(), port: 0, base_path: base_path(base)? })
+    }
+
+    /// Scheme and server, without the base path.
+    pub fn origin(&self) -> String {
+        match self.scheme {
+            Scheme::Unix => format!("unix:{}", self.host),
+            scheme => format!("{}://{}", scheme.name(), self.authority()),
+        }
     }
 
     /// The path of a request: `path` (`/v1/chat/completions`) after the base path. A base that ends with `/v1`
@@ -120,8 +130,12 @@ impl TargetUrl {
         format!("{}{path}", self.base_path)
     }
 
-    /// Host and, unless it is the scheme's own, port: the value of a `host` header.
+    /// Host and, unless it is the scheme's own, port: the value of a `host` header. A socket of this machine is
+    /// `localhost`.
     pub fn authority(&self) -> String {
+        if self.scheme == Scheme::Unix {
+            return "localhost".to_owned();
+        }
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         if self.port == self.scheme.default_port() { host } else { format!("{host}:{}", self.port) }
     }
@@ -129,8 +143,28 @@ impl TargetUrl {
 
 impl fmt::Display for TargetUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://{}{}", self.scheme.name(), self.authority(), self.base_path)
+        let mark = if self.scheme == Scheme::Unix && !self.base_path.is_empty() { ":" } else { "" };
+        write!(f, "{}{mark}{}", self.origin(), self.base_path)
     }
+}
+
+fn base_path(path: &str) -> Result<String, UrlError> {
+    let refuse = |problem, help| UrlError { problem, help };
+    if path.contains(['?', '#']) {
+        return Err(refuse("the URL has a query or a fragment", "give host, port and base path alone"));
+    }
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || "/-._~!$&'()*+,;=:@%".contains(c);
+    if !path.chars().all(is_allowed) {
+        return Err(refuse("the URL's path has a character that must be escaped", "write it as `%20`, say"));
+    }
+    let base_path = path.trim_end_matches('/');
+    if base_path.ends_with("/completions") {
+        return Err(refuse(
+            "the URL ends with the path of a request",
+            "give what stands before `/v1/chat/completions`; the rest is added for each request",
+        ));
+    }
+    Ok(base_path.to_owned())
 }
 
 fn split_port(authority: &str) -> Option<(&str, Option<&str>)> {
@@ -168,6 +202,8 @@ mod tests {
         let cases = [
             ("http://127.0.0.1:8000", Scheme::Http, "127.0.0.1", 8000, ""),
             ("http://localhost/", Scheme::Http, "localhost", 80, ""),
+            ("unix:/run/LLM.sock", Scheme::Unix, "/run/LLM.sock", 0, ""),
+            ("unix:/run/llm.sock:/api/", Scheme::Unix, "/run/llm.sock", 0, "/api"),
             ("HTTPS://Example.org", Scheme::Https, "example.org", 443, ""),
             ("https://h:8443/api/openai/", Scheme::Https, "h", 8443, "/api/openai"),
             ("http://[::1]:8000/v1", Scheme::Http, "::1", 8000, "/v1"),

@@ -1,6 +1,7 @@
 //! From a value as written to a value of its type, or why not.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::keys::{Key, Kind, list};
@@ -167,6 +168,19 @@ impl Field<'_> {
             },
             _ => Err(self.wrong_type()),
         }
+    }
+
+    /// HTTP statuses that refuse, in ascending order.
+    pub(super) fn statuses(self) -> Result<Vec<u16>, Refusal> {
+        let Value::List(list) = &self.node.value else { return Err(self.wrong_type()) };
+        let status = |node: &Node| match node.value {
+            Value::Integer(number @ 400..=599) => Some(number as u16),
+            _ => None,
+        };
+        let statuses = list.iter().map(status).collect::<Option<BTreeSet<_>>>();
+        let statuses = statuses.filter(|statuses| !statuses.is_empty());
+        let refusal = || self.out_of_range("a list of statuses from 400 to 599");
+        Ok(statuses.ok_or_else(refusal)?.into_iter().collect())
     }
 
     /// A number of at least 0.

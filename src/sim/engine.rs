@@ -1,44 +1,28 @@
 //! Continuous batching as a pure step function.
 //!
-//! A step begins exactly when the last one ended, or at an arrival while nothing runs. Sequences take part in
-//! order of arrival: each that decodes gets one token of the step's budget, one that prefills as many of its
-//! prompt tokens as are left of it, and those that wait are admitted while budget and places last. The step
-//! that completes a prompt yields the answer's first token at its end, each later step one more.
+//! A step begins exactly when the last one ended, or at an arrival while nothing runs. With chunked prefill,
+//! sequences take part in order of arrival: each that decodes gets one token of the step's budget, one that prefills
+//! as many of its prompt tokens as are left of it, and those that wait are admitted while budget, places and KV
+//! blocks last. Without it, a step that admits waiting prompts takes each whole and nothing else; the others wait
+//! for a step of decodes. The step that completes a prompt yields the answer's first token at its end, each later
+//! step one more.
 //!
-//! The engine carries its own time. It is told of arrivals as they happen and asked for the steps that have
-//! ended; asking late changes no time, unless a request is cancelled meanwhile. A step that begins at an
-//! instant takes in every arrival of that instant.
+//! A sequence that needs a block when none is free takes one from the last to arrive, which gives all of them up and
+//! waits, first in the queue, to compute everything it had anew (preemption by recompute). A step that preempts
+//! admits nobody. Blocks can be found in the prefix cache from the end of the step that fills them.
+//!
+//! The engine carries its own time. It is told of arrivals as they happen and asked for the steps that have ended;
+//! asking late changes no time, unless a request is cancelled meanwhile. A step that begins at an instant takes in
+//! every arrival of that instant.
 
 use std::collections::VecDeque;
-use std::fmt;
 
 use super::cost_model::Batch;
-use super::profile::Profile;
+use super::kv_cache::{BlockId, KvCache};
+use super::prefix::BlockHash;
+use super::profile::{Parameters, Profile};
+use super::request::{Finish, Id, Refusal, Request, answer_length};
 use crate::units::Nanos;
-
-/// What is asked of the engine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// Tokens of the prompt, at least 1.
-    pub prompt_tokens: u64,
-    /// Most tokens of the answer, at least 1; `None`: as many as the context holds.
-    pub max_tokens: Option<u64>,
-    /// Tokens after which the answer ends by itself, at least 1; `None`: it never does.
-    pub stop_after: Option<u64>,
-}
-
-/// A request that was taken. Later ones are greater.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Id(pub u64);
-
-/// Why an answer ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finish {
-    /// By itself.
-    Stop,
-    /// At `max_tokens` or at the end of the context.
-    Length,
-}
 
 /// One token for one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,26 +33,62 @@ pub struct Emission {
     pub token: u64,
     /// Set on the last token.
     pub finish: Option<Finish>,
+    /// What became of the request up to here.
+    pub course: Course,
+}
+
+/// What became of a request before a token of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Course {
+    /// When it was first admitted to the batch.
+    pub admitted: Nanos,
+    /// Prompt tokens that the prefix cache held then: whole blocks, at most all tokens but one.
+    pub cached_tokens: u64,
+    /// Times it was preempted.
+    pub preemptions: u64,
 }
 
 /// A step that has ended.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Step<'a> {
+    /// When it began.
+    pub began: Nanos,
     /// The exact end, at which all its tokens come.
     pub at: Nanos,
-    /// The tokens, in order of the requests' arrival.
+    /// Tokens it processed, prompts and decodes together.
+    pub processed_tokens: u64,
+    /// The tokens it yields, in order of the requests' arrival.
     pub emissions: &'a [Emission],
+}
+
+/// What an engine has done since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Tokens of the prompts that were answered, cached ones among them.
+    pub prompt_tokens: u64,
+    /// Tokens of answers.
+    pub generated_tokens: u64,
+    /// Prompt tokens looked for in the prefix cache, once for each request.
+    pub queried_tokens: u64,
+    /// Those of them that it held.
+    pub hit_tokens: u64,
+    /// Sequences that lost their blocks.
+    pub preemptions: u64,
 }
 
 /// The simulated engine.
 #[derive(Debug)]
 pub struct Engine {
     profile: Profile,
+    kv: KvCache,
     taken: u64,
     /// In order of arrival, as `running` is: both ascend in `Id`, and every running one precedes the waiting.
     waiting: VecDeque<Sequence>,
     running: Vec<Sequence>,
     step: Option<Span>,
+    /// The step that runs has preempted.
+    preempted: bool,
+    totals: Totals,
     emissions: Vec<Emission>,
 }
 
@@ -77,31 +97,43 @@ pub struct Engine {
 struct Span {
     began: Nanos,
     ends: Nanos,
+    tokens: u64,
 }
 
 #[derive(Debug)]
 struct Sequence {
     id: Id,
     arrived: Nanos,
-    /// Prompt tokens still to process.
-    prompt_left: u64,
+    prompt_tokens: u64,
     generated: u64,
+    /// Tokens, of the prompt first, whose keys and values are in its blocks.
+    computed: u64,
     /// Length of the whole answer, and how it ends.
     answer_tokens: u64,
     finish: Finish,
     /// Tokens it gets in the step that runs.
     scheduled: u64,
+    admitted: bool,
+    course: Course,
+    hashes: Vec<BlockHash>,
+    blocks: Vec<BlockId>,
+    /// Of `blocks`, those the prefix cache was told of.
+    registered: usize,
 }
 
 impl Engine {
     /// An idle engine.
     pub fn new(profile: Profile) -> Engine {
+        let Parameters { kv_blocks, prefix_caching, .. } = *profile.parameters();
         Engine {
             profile,
+            kv: KvCache::new(kv_blocks, prefix_caching),
             taken: 0,
             waiting: VecDeque::new(),
             running: Vec::new(),
             step: None,
+            preempted: false,
+            totals: Totals::default(),
             emissions: Vec::new(),
         }
     }
@@ -111,17 +143,23 @@ impl Engine {
     /// # Errors
     /// When prompt and answer cannot fit the model: see [`Refusal`].
     pub fn submit(&mut self, now: Nanos, request: Request) -> Result<Id, Refusal> {
-        let (answer_tokens, finish) = answer_length(request, self.profile.parameters().max_model_len)?;
+        let (answer_tokens, finish) = answer_length(&request, self.profile.parameters().max_model_len)?;
         let id = Id(self.taken);
         self.taken += 1;
         self.waiting.push_back(Sequence {
             id,
             arrived: now,
-            prompt_left: request.prompt_tokens,
+            prompt_tokens: request.prompt_tokens,
             generated: 0,
+            computed: 0,
             answer_tokens,
             finish,
             scheduled: 0,
+            admitted: false,
+            course: Course::default(),
+            hashes: request.blocks,
+            blocks: Vec::new(),
+            registered: 0,
         });
         if self.step.is_none_or(|step| step.began == now) {
             self.begin(now);
@@ -129,17 +167,20 @@ impl Engine {
         Ok(id)
     }
 
-    /// Gives a request up at `now`; false if it has ended. None of its tokens follow. A step that already
-    /// runs keeps its length; the next one has the place.
+    /// Gives a request up at `now`; false if it has ended. None of its tokens follow and its blocks are free at
+    /// once. A step that already runs keeps its length; the next one has the place.
     pub fn cancel(&mut self, now: Nanos, id: Id) -> bool {
         if let Ok(place) = self.running.binary_search_by_key(&id, |sequence| sequence.id) {
-            self.running.remove(place);
+            let mut sequence = self.running.remove(place);
+            self.kv.release(&mut sequence.blocks);
         } else if let Ok(place) = self.waiting.binary_search_by_key(&id, |sequence| sequence.id) {
             self.waiting.remove(place);
         } else {
             return false;
         }
         if self.step.is_some_and(|step| step.began == now) {
+            // What was preempted for want of blocks may have them back.
+            self.preempted = false;
             self.begin(now);
         }
         true
@@ -153,21 +194,27 @@ impl Engine {
     /// The earliest step that has ended by `now` and was not handed out; call until there is none.
     pub fn step(&mut self, now: Nanos) -> Option<Step<'_>> {
         let ended = self.step.take_if(|step| step.ends <= now)?;
-        let emissions = &mut self.emissions;
+        let Engine { running, kv, emissions, totals, profile, .. } = self;
+        let block_tokens = profile.parameters().block_tokens;
         emissions.clear();
-        self.running.retain_mut(|sequence| match sequence.advance() {
-            Some(emission) => {
-                emissions.push(emission);
-                emission.finish.is_none()
+        running.retain_mut(|sequence| {
+            let Some(emission) = sequence.advance(kv, block_tokens) else { return true };
+            totals.prompt_tokens += if emission.token == 0 { sequence.prompt_tokens } else { 0 };
+            emissions.push(emission);
+            if emission.finish.is_some() {
+                kv.release(&mut sequence.blocks);
             }
-            None => true,
+            emission.finish.is_none()
         });
+        totals.generated_tokens += emissions.len() as u64;
+        self.preempted = false;
         if !self.running.is_empty() {
             self.begin(ended.ends);
         } else if let Some(first) = self.waiting.front() {
             self.begin(ended.ends.max(first.arrived));
         }
-        Some(Step { at: ended.ends, emissions: &self.emissions })
+        let Span { began, ends: at, tokens: processed_tokens } = ended;
+        Some(Step { began, at, processed_tokens, emissions: &self.emissions })
     }
 
     /// Requests in the batch.
@@ -175,130 +222,158 @@ impl Engine {
         self.running.len()
     }
 
-    /// Requests that wait for a place.
+    /// Requests that wait for a place, preempted ones among them.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Composes the step that begins at `at`. Composing it anew for a further arrival or a cancellation at
-    /// the same instant gives what composing it once for all of them would: neither makes an admitted one
-    /// step back.
+    /// KV blocks that sequences hold, and all there are.
+    pub fn kv_blocks(&self) -> (u64, u64) {
+        (self.kv.used(), self.kv.capacity())
+    }
+
+    /// What was done since the start.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Forgets all cached prefixes; sequences that run keep their blocks.
+    pub fn reset_prefix_cache(&mut self) {
+        self.kv.forget();
+    }
+
+    /// Composes the step that begins at `at`. With chunked prefill, composing it anew for a further arrival at the
+    /// same instant gives what composing it once for all of them would.
     fn begin(&mut self, at: Nanos) {
-        let parameters = self.profile.parameters();
-        let mut budget = parameters.max_batched_tokens;
-        let mut batch = Batch::default();
-        for sequence in &mut self.running {
-            sequence.schedule(&mut budget, &mut batch);
+        let Parameters { max_batched_tokens, chunked_prefill, .. } = *self.profile.parameters();
+        let mut budget = max_batched_tokens;
+        self.running.iter_mut().for_each(|sequence| sequence.scheduled = 0);
+        if chunked_prefill {
+            self.schedule_running(&mut budget, |_| true);
+            self.admit(at, &mut budget);
+        } else {
+            self.schedule_running(&mut budget, Sequence::is_prefilling);
+            self.admit(at, &mut budget);
+            if budget == max_batched_tokens {
+                self.schedule_running(&mut budget, |_| true);
+            }
         }
-        while budget > 0 && self.running.len() < parameters.max_num_seqs {
-            let Some(mut sequence) = self.waiting.pop_front_if(|first| first.arrived <= at) else { break };
-            sequence.schedule(&mut budget, &mut batch);
+        let mut batch = Batch::default();
+        for sequence in self.running.iter().filter(|sequence| sequence.scheduled > 0) {
+            batch.add(sequence.scheduled, sequence.computed, sequence.is_prefilling());
+        }
+        let cost = &self.profile.parameters().cost;
+        self.step = (batch.sequences > 0).then(|| Span {
+            began: at,
+            ends: at + cost.step_time(batch),
+            tokens: batch.tokens,
+        });
+    }
+
+    /// Gives those of the batch that are `eligible` their share of the budget, and the blocks for it.
+    fn schedule_running(&mut self, budget: &mut u64, eligible: impl Fn(&Sequence) -> bool) {
+        let block_tokens = self.profile.parameters().block_tokens;
+        let mut place = 0;
+        while place < self.running.len() && *budget > 0 {
+            let sequence = &mut self.running[place];
+            if !eligible(sequence) {
+                place += 1;
+                continue;
+            }
+            let tokens = sequence.missing().min(*budget);
+            let wanted = (sequence.computed + tokens).div_ceil(block_tokens);
+            let more = wanted.saturating_sub(sequence.blocks.len() as u64);
+            if self.kv.extend(&mut sequence.blocks, more) {
+                sequence.scheduled = tokens;
+                *budget -= tokens;
+                place += 1;
+            } else {
+                self.preempt_last();
+            }
+        }
+    }
+
+    /// Takes all blocks from the last to arrive. The one that runs alone always has room: a profile holds one
+    /// sequence of the greatest length.
+    fn preempt_last(&mut self) {
+        let Some(mut last) = self.running.pop() else { return };
+        self.kv.release(&mut last.blocks);
+        (last.computed, last.registered, last.scheduled) = (0, 0, 0);
+        last.course.preemptions += 1;
+        self.totals.preemptions += 1;
+        self.preempted = true;
+        self.waiting.push_front(last);
+    }
+
+    /// Admits those that wait, in their order, while there is room for them.
+    fn admit(&mut self, at: Nanos, budget: &mut u64) {
+        let Parameters { max_num_seqs, block_tokens, chunked_prefill, .. } = *self.profile.parameters();
+        while !self.preempted && *budget > 0 && self.running.len() < max_num_seqs {
+            let Some(first) = self.waiting.front_mut().filter(|first| first.arrived <= at) else { return };
+            // The last token is always computed: it is what the next one is drawn from.
+            let findable = ((first.known() - 1) / block_tokens) as usize;
+            let hits = self.kv.hits(&first.hashes[..first.hashes.len().min(findable)]);
+            let cached = hits as u64 * block_tokens;
+            let missing = first.known() - cached;
+            if !chunked_prefill && missing > *budget {
+                return;
+            }
+            let tokens = missing.min(*budget);
+            let more = (cached + tokens).div_ceil(block_tokens) - hits as u64;
+            if !self.kv.admit(&first.hashes[..hits], more, &mut first.blocks) {
+                return;
+            }
+            let Some(mut sequence) = self.waiting.pop_front() else { return };
+            (sequence.computed, sequence.registered, sequence.scheduled) = (cached, hits, tokens);
+            *budget -= tokens;
+            if !sequence.admitted {
+                sequence.admitted = true;
+                sequence.course.admitted = at;
+                sequence.course.cached_tokens = cached;
+                self.totals.queried_tokens += sequence.prompt_tokens;
+                self.totals.hit_tokens += cached;
+            }
             self.running.push(sequence);
         }
-        self.step =
-            (batch.sequences > 0).then(|| Span { began: at, ends: at + parameters.cost.step_time(batch) });
     }
 }
 
 impl Sequence {
-    /// Takes its share of the budget.
-    fn schedule(&mut self, budget: &mut u64, batch: &mut Batch) {
-        let wanted = if self.prompt_left > 0 { self.prompt_left } else { 1 };
-        self.scheduled = wanted.min(*budget);
-        *budget -= self.scheduled;
-        batch.sequences += u64::from(self.scheduled > 0);
-        if self.prompt_left > 0 {
-            batch.prefill_tokens += self.scheduled;
-        }
+    /// Tokens there are, of the prompt and of the answer.
+    fn known(&self) -> u64 {
+        self.prompt_tokens + self.generated
+    }
+
+    /// Tokens to compute before the next one comes, at least 1.
+    fn missing(&self) -> u64 {
+        self.known() - self.computed
+    }
+
+    /// Whether it computes what it was given, for the first time or again, rather than decodes.
+    fn is_prefilling(&self) -> bool {
+        self.generated == 0 || self.missing() > 1
     }
 
     /// Ends a step: the token it yields, if it does.
-    fn advance(&mut self) -> Option<Emission> {
+    fn advance(&mut self, kv: &mut KvCache, block_tokens: u64) -> Option<Emission> {
         if self.scheduled == 0 {
             return None;
         }
-        // A decode has no prompt left to subtract from.
-        self.prompt_left = self.prompt_left.saturating_sub(self.scheduled);
-        if self.prompt_left > 0 {
+        self.computed += self.scheduled;
+        let full = ((self.computed / block_tokens) as usize).min(self.hashes.len());
+        for place in self.registered..full {
+            kv.register(self.blocks[place], self.hashes[place]);
+        }
+        self.registered = full.max(self.registered);
+        if self.missing() > 0 {
             return None;
         }
         let token = self.generated;
         self.generated += 1;
         let finish = (self.generated == self.answer_tokens).then_some(self.finish);
-        Some(Emission { id: self.id, token, finish })
+        Some(Emission { id: self.id, token, finish, course: self.course })
     }
 }
-
-/// The length of the answer and how it ends. One that ends by itself exactly at a limit has ended by itself.
-fn answer_length(request: Request, max_model_len: u64) -> Result<(u64, Finish), Refusal> {
-    let Request { prompt_tokens, max_tokens, stop_after } = request;
-    if prompt_tokens == 0 {
-        return Err(Refusal::EmptyPrompt);
-    }
-    if max_tokens == Some(0) || stop_after == Some(0) {
-        return Err(Refusal::NoAnswer);
-    }
-    if prompt_tokens >= max_model_len {
-        return Err(Refusal::PromptTooLong { prompt_tokens, max_model_len });
-    }
-    let room = max_model_len - prompt_tokens;
-    let limit = max_tokens.unwrap_or(room);
-    if limit > room {
-        return Err(Refusal::AnswerTooLong { prompt_tokens, max_tokens: limit, max_model_len });
-    }
-    Ok(match stop_after {
-        Some(stop) if stop <= limit => (stop, Finish::Stop),
-        _ => (limit, Finish::Length),
-    })
-}
-
-/// Why a request was not taken. The texts follow vLLM's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The prompt has no token.
-    EmptyPrompt,
-    /// The answer may have no token.
-    NoAnswer,
-    /// The prompt leaves no room for a token of answer.
-    PromptTooLong {
-        /// Tokens of the prompt.
-        prompt_tokens: u64,
-        /// Tokens of the context.
-        max_model_len: u64,
-    },
-    /// Prompt and `max_tokens` exceed the context.
-    AnswerTooLong {
-        /// Tokens of the prompt.
-        prompt_tokens: u64,
-        /// Tokens asked for.
-        max_tokens: u64,
-        /// Tokens of the context.
-        max_model_len: u64,
-    },
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refusal::EmptyPrompt => f.write_str("The prompt must have at least one token."),
-            Refusal::NoAnswer => f.write_str("max_tokens must be at least 1, got 0."),
-            Refusal::PromptTooLong { prompt_tokens, max_model_len } => write!(
-                f,
-                "This model's maximum context length is {max_model_len} tokens. However, your prompt contains \
-                 {prompt_tokens} input tokens, which leaves no room for any output token. Please reduce the \
-                 length of the input prompt."
-            ),
-            Refusal::AnswerTooLong { prompt_tokens, max_tokens, max_model_len } => write!(
-                f,
-                "This model's maximum context length is {max_model_len} tokens. However, you requested \
-                 {max_tokens} output tokens and your prompt contains {prompt_tokens} input tokens. Please reduce \
-                 the length of the input prompt or the number of requested output tokens."
-            ),
-        }
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 #[cfg(test)]
 mod tests;

@@ -6,36 +6,38 @@
 
 mod embedded;
 mod generation;
+mod routes;
+mod stream;
+mod wire;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Incoming};
-use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
-use self::generation::{Body, Generation, Progress};
-use super::chat::{Chat, Delivery};
-use super::engine::{Engine, Id};
-use super::frames::{Frames, Usage};
+use self::generation::{Generation, Progress};
+use self::wire::{Control, Wire};
+use super::answer::Vocabulary;
+use super::ask::Reader;
+use super::engine::Engine;
+use super::fault::FaultPlan;
+use super::knowledge::AnswerKey;
+use super::metrics::{Ended, Metrics};
 use super::problem::Problem;
 use super::profile::Profile;
+use super::request::{Id, Request};
 use super::tokenize::{Tokenize, Words};
 use crate::clock::Clock;
 use crate::units::Nanos;
@@ -76,6 +78,12 @@ pub struct Options {
     pub api_key: Option<String>,
     /// How prompts are counted; by [`Words`] unless set.
     pub tokenizer: Arc<dyn Tokenize>,
+    /// Right answers to known questions; `None`: it knows none.
+    pub answer_key: Option<Arc<dyn AnswerKey>>,
+    /// What goes wrong on purpose; nothing unless set.
+    pub faults: FaultPlan,
+    /// Answers of another seed are other ones; 0 unless set.
+    pub seed: u64,
     /// Longest request body, in bytes; 32 MiB unless set.
     pub max_body_bytes: usize,
     /// Unix time at the clock's zero, in seconds, for `created`; 0 unless set.
@@ -88,6 +96,9 @@ impl Default for Options {
             model: None,
             api_key: None,
             tokenizer: Arc::new(Words),
+            answer_key: None,
+            faults: FaultPlan::default(),
+            seed: 0,
             max_body_bytes: 32 << 20,
             epoch_unix_s: 0,
         }
@@ -96,9 +107,9 @@ impl Default for Options {
 
 /// A simulated server, bound to the runtime of its clock.
 ///
-/// Serves `POST /v1/chat/completions`, `GET /v1/models` and `GET /health`. A stream's head is sent when the
-/// request has been read, its opening event with the first token, then each token as an event of its own.
-/// The driver ends with the server, that is when the last handle and the last connection are gone.
+/// `docs/simulator.md` lists what it serves. A stream's head is sent when the request has been read, its opening event
+/// with the first token, then each token as an event of its own. The driver ends with the server, that is when the last
+/// handle and the last connection are gone.
 pub struct Server {
     state: Rc<State>,
     driver: AbortHandle,
@@ -112,12 +123,17 @@ struct State {
     /// Told when the end of the running step has changed.
     rescheduled: Notify,
     monitor: Monitor,
+    metrics: RefCell<Metrics>,
+    reader: Reader,
+    /// The words it was shown, by their ids.
+    lexicon: RefCell<BTreeMap<u32, String>>,
     options: Options,
     /// The served model's name, and the same as a JSON string.
     model: String,
     model_json: String,
-    mean_answer_tokens: u64,
-    max_model_len: u64,
+    /// Requests for answers and connections so far, which faults are counted by.
+    requests: Cell<u64>,
+    connections: Cell<u64>,
 }
 
 impl Server {
@@ -128,16 +144,26 @@ impl Server {
 
     fn watched(clock: Clock, profile: Profile, options: Options, monitor: Monitor) -> Rc<Server> {
         let model = options.model.clone().unwrap_or_else(|| profile.name().to_owned());
+        let vocabulary = Vocabulary::new(&*options.tokenizer);
         let state = Rc::new(State {
             clock,
             open: RefCell::default(),
             rescheduled: Notify::new(),
             monitor,
+            metrics: RefCell::new(Metrics::new()),
+            reader: Reader {
+                tokenizer: Arc::clone(&options.tokenizer),
+                answer_key: options.answer_key.clone(),
+                seed: options.seed,
+                vocabulary,
+                parameters: profile.parameters().clone(),
+            },
+            lexicon: RefCell::default(),
             options,
             model_json: json!(model).to_string(),
             model,
-            mean_answer_tokens: profile.parameters().mean_answer_tokens,
-            max_model_len: profile.parameters().max_model_len,
+            requests: Cell::new(0),
+            connections: Cell::new(0),
             engine: RefCell::new(Engine::new(profile)),
         });
         let driver = tokio::task::spawn_local(drive(Rc::clone(&state))).abort_handle();
@@ -150,18 +176,56 @@ impl Server {
     where
         S: AsyncRead + AsyncWrite + Unpin + 'static,
     {
+        self.serve_resettable(stream, |_| {})
+    }
+
+    /// The same over a stream that `reset` makes end in a reset once it is dropped.
+    fn serve_resettable<S>(self: &Rc<Server>, stream: S, reset: fn(&S)) -> impl Future<Output = ()> + use<S>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + 'static,
+    {
+        let state = Rc::clone(&self.state);
         let server = Rc::clone(self);
         async move {
+            let clock = state.clock.clone();
+            let manner = state.options.faults.connection(next(&state.connections), clock.now());
+            if !manner.accept_delay.is_zero() {
+                clock.sleep(manner.accept_delay).await;
+            }
+            if manner.refuse {
+                reset(&stream);
+                return;
+            }
+            let control = Rc::new(Control::default());
+            let wire = Wire::new(stream, reset, Rc::clone(&control), clock.clone());
             let service = service_fn(|request| {
-                let state = Rc::clone(&server.state);
-                async move { Ok::<_, Infallible>(state.respond(request).await) }
+                let (state, control) = (Rc::clone(&state), Rc::clone(&control));
+                async move { state.respond(request, control).await }
             });
             let connection = http1::Builder::new()
                 .auto_date_header(false)
                 .header_read_timeout(None)
                 .max_buf_size(CONNECTION_BUFFER)
-                .serve_connection(TokioIo::new(stream), service);
-            let _ = connection.await;
+                .writev(false)
+                .serve_connection(TokioIo::new(wire), service);
+            let mut connection = std::pin::pin!(connection);
+            let Some(idle_close) = manner.idle_close else {
+                let _ = connection.await;
+                drop(server);
+                return;
+            };
+            let mut look_at = clock.now() + idle_close;
+            loop {
+                tokio::select! {
+                    biased;
+                    _ = &mut connection => return,
+                    () = clock.sleep_until(look_at) => {}
+                }
+                look_at = control.idle_since().unwrap_or(clock.now()) + idle_close;
+                if look_at <= clock.now() {
+                    return;
+                }
+            }
         }
     }
 
@@ -180,7 +244,9 @@ impl Server {
                 Ok((stream, _)) => {
                     // Without it tokens would wait for one another; a refusal costs only their pace.
                     let _ = stream.set_nodelay(true);
-                    connections.spawn_local(self.serve(stream));
+                    // A connection that cannot be reset is closed.
+                    let reset = |stream: &TcpStream| drop(stream.set_zero_linger());
+                    connections.spawn_local(self.serve_resettable(stream, reset));
                 }
                 Err(_) => self.state.clock.sleep(ACCEPT_PAUSE).await,
             }
@@ -223,16 +289,29 @@ impl State {
     fn hand_out(&self, now: Nanos) {
         let mut engine = self.engine.borrow_mut();
         let mut open = self.open.borrow_mut();
+        let mut metrics = self.metrics.borrow_mut();
         let mut tokens = 0;
         while tokens < TOKENS_A_TURN
             && let Some(step) = engine.step(now)
         {
             tokens += step.emissions.len().max(1);
             self.monitor.step(step.emissions.len() as u64, now.since(step.at));
+            metrics.step(step.processed_tokens);
             for emission in step.emissions {
                 let progress = open.get(&emission.id).expect("a request that gets tokens is open");
-                progress.advance(emission.token + 1, emission.finish);
-                if emission.finish.is_some() {
+                let mut times = progress.times.get();
+                metrics.token(&mut times, emission.token == 0, step.at);
+                progress.times.set(times);
+                progress.advance(emission.token + 1, emission.finish, emission.course);
+                if let Some(finish) = emission.finish {
+                    metrics.ended(&Ended {
+                        times,
+                        course: emission.course,
+                        finish,
+                        prompt_tokens: progress.prompt_tokens,
+                        generated_tokens: emission.token + 1,
+                        max_tokens: progress.max_tokens,
+                    });
                     open.remove(&emission.id);
                 }
             }
@@ -240,118 +319,15 @@ impl State {
         self.monitor.occupancy(&engine);
     }
 
-    async fn respond(self: Rc<State>, request: Request<Incoming>) -> Response<Body> {
-        match self.route(request).await {
-            Ok(response) => response,
-            Err(problem) => {
-                let mut response = json_response(problem.to_json());
-                *response.status_mut() = StatusCode::from_u16(problem.status)
-                    .expect("every problem has one of a few statuses, all between 400 and 499");
-                if let Some(allowed) = problem.allowed {
-                    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-                }
-                response
-            }
-        }
-    }
-
-    async fn route(self: Rc<State>, request: Request<Incoming>) -> Result<Response<Body>, Problem> {
-        let path = request.uri().path();
-        if path.starts_with("/v1/") && !self.admits(&request) {
-            return Err(Problem::unauthorised());
-        }
-        match path {
-            "/v1/chat/completions" => {
-                demand(&request, &Method::POST, "POST")?;
-                let body = self.collect(request.into_body()).await?;
-                let chat = Chat::read(&body, &*self.options.tokenizer)?;
-                drop(body);
-                self.complete(chat).await
-            }
-            "/v1/models" => {
-                demand(&request, &Method::GET, "GET")?;
-                Ok(json_response(self.models()))
-            }
-            "/health" => {
-                demand(&request, &Method::GET, "GET")?;
-                Ok(Response::new(Body::Whole(Bytes::new())))
-            }
-            _ => Err(Problem::unknown_path()),
-        }
-    }
-
-    /// Whether the request bears the key, if one is asked for.
-    fn admits(&self, request: &Request<Incoming>) -> bool {
-        let Some(key) = &self.options.api_key else { return true };
-        let bearer =
-            request.headers().get(AUTHORIZATION).and_then(|value| value.as_bytes().split_at_checked(7));
-        bearer
-            .is_some_and(|(scheme, token)| scheme.eq_ignore_ascii_case(b"bearer ") && token == key.as_bytes())
-    }
-
-    /// The whole body, if it keeps within its bound.
-    async fn collect(&self, mut body: Incoming) -> Result<Vec<u8>, Problem> {
-        let limit = self.options.max_body_bytes;
-        if body.size_hint().lower() > limit as u64 {
-            return Err(Problem::too_large(limit));
-        }
-        // A length that is only claimed reserves nothing.
-        let mut bytes = Vec::new();
-        while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|_| Problem::bad_request("The request body broke off.", None))?;
-            let Ok(data) = frame.into_data() else { continue };
-            if bytes.len() + data.len() > limit {
-                return Err(Problem::too_large(limit));
-            }
-            bytes.extend_from_slice(&data);
-        }
-        Ok(bytes)
-    }
-
-    /// Answers a chat request: at once with a stream that follows the engine, or whole when it is complete.
-    async fn complete(self: Rc<State>, chat: Chat) -> Result<Response<Body>, Problem> {
-        if let Some(asked) = chat.model.as_deref().filter(|asked| *asked != self.model) {
-            return Err(Problem::unknown_model(asked, &self.model));
-        }
+    fn submit(self: &Rc<State>, request: Request) -> Result<Generation, Problem> {
         let now = self.clock.now();
-        let mut generation = self.submit(now, &chat)?;
-        let id = format!("chatcmpl-{:016x}", generation.id().0);
-        let created = self.options.epoch_unix_s + now.0 / 1_000_000_000;
-        if let Delivery::Streamed { usage } = chat.delivery {
-            let frames = Frames::new(&id, &self.model_json, created);
-            let usage_of = usage.then_some(chat.prompt_tokens);
-            let mut response = Response::new(Body::streamed(generation, frames, chat.answer, usage_of));
-            response
-                .headers_mut()
-                .insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream; charset=utf-8"));
-            return Ok(response);
-        }
-        let (completion_tokens, finish) = generation.finished().await;
-        let usage = Usage { prompt_tokens: chat.prompt_tokens, completion_tokens };
-        let answer = json!({
-            "id": id,
-            "object": "chat.completion",
-            "created": created,
-            "model": self.model,
-            "choices": [{
-                "index": 0,
-                "message": { "role": "assistant", "content": chat.answer.text(completion_tokens) },
-                "logprobs": null,
-                "finish_reason": finish.reason(),
-            }],
-            "usage": usage.to_json(),
-        });
-        Ok(json_response(answer.to_string()))
-    }
-
-    fn submit(self: &Rc<State>, now: Nanos, chat: &Chat) -> Result<Generation, Problem> {
         let mut engine = self.engine.borrow_mut();
         let next = engine.next();
-        let id = engine.submit(now, chat.engine_request(self.mean_answer_tokens))?;
+        let progress = Rc::new(Progress::new(now, request.prompt_tokens, request.max_tokens));
+        let id = engine.submit(now, request)?;
         if engine.next() != next {
             self.rescheduled.notify_one();
         }
-        let progress = Rc::<Progress>::default();
         self.open.borrow_mut().insert(id, Rc::clone(&progress));
         self.monitor.taken();
         self.monitor.occupancy(&engine);
@@ -363,6 +339,7 @@ impl State {
         if self.open.borrow_mut().remove(&id).is_none() {
             return;
         }
+        self.metrics.borrow_mut().aborted();
         let mut engine = self.engine.borrow_mut();
         let next = engine.next();
         engine.cancel(self.clock.now(), id);
@@ -371,27 +348,12 @@ impl State {
         }
         self.monitor.occupancy(&engine);
     }
-
-    fn models(&self) -> String {
-        let model = json!({
-            "id": self.model,
-            "object": "model",
-            "created": self.options.epoch_unix_s,
-            "owned_by": "tonnage",
-            "max_model_len": self.max_model_len,
-        });
-        json!({ "object": "list", "data": [model] }).to_string()
-    }
 }
 
-fn demand(request: &Request<Incoming>, method: &Method, name: &'static str) -> Result<(), Problem> {
-    if request.method() == method { Ok(()) } else { Err(Problem::method(name)) }
-}
-
-fn json_response(json: String) -> Response<Body> {
-    let mut response = Response::new(Body::Whole(json.into()));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+/// Counts one more and says which it is, from 1.
+fn next(counter: &Cell<u64>) -> u64 {
+    counter.set(counter.get() + 1);
+    counter.get()
 }
 
 #[cfg(test)]

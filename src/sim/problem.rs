@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::engine::Refusal;
+use super::request::Refusal;
 
 /// An error answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +57,17 @@ impl Problem {
         Problem { status: 413, kind: "BadRequestError", message, param: None, allowed: None }
     }
 
+    /// A failure on purpose, of any status.
+    pub(super) fn injected(status: u16) -> Problem {
+        let (kind, message) = match status {
+            429 => ("RateLimitError", "Too many requests; this one was refused on purpose."),
+            400..500 => ("BadRequestError", "The request was refused on purpose."),
+            503 => ("ServiceUnavailableError", "The server is unavailable on purpose."),
+            _ => ("InternalServerError", "The server failed on purpose."),
+        };
+        Problem { status, kind, message: message.to_owned(), param: None, allowed: None }
+    }
+
     /// The error object.
     pub(super) fn to_json(&self) -> String {
         let Problem { status, kind, message, param, .. } = self;
@@ -67,7 +78,7 @@ impl Problem {
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Problem {
         let param = match refusal {
-            Refusal::EmptyPrompt | Refusal::PromptTooLong { .. } => "messages",
+            Refusal::EmptyPrompt | Refusal::PromptTooLong { .. } => "input_tokens",
             Refusal::NoAnswer | Refusal::AnswerTooLong { .. } => "max_tokens",
         };
         Problem::bad_request(refusal.to_string(), Some(param))

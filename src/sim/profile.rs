@@ -1,12 +1,18 @@
 //! The parameters of a modelled server, checked once, and the built-in ones.
 
+mod file;
+
 use std::fmt;
 use std::time::Duration;
 
 use super::cost_model::{Batch, CostModel};
+use crate::diagnostic::Diagnostics;
 
 /// The longest step a profile may lead to: beyond it, it is a slip of the unit.
 const LONGEST_STEP: Duration = Duration::from_secs(3600);
+
+/// Most blocks of KV memory: ids of blocks are 32 bits wide.
+const MOST_BLOCKS: u64 = u32::MAX as u64 - 1;
 
 /// What is asked of a modelled server. [`Profile::new`] says whether such a server can exist.
 ///
@@ -21,8 +27,39 @@ pub struct Parameters {
     pub max_num_seqs: usize,
     /// Longest prompt and answer together, in tokens.
     pub max_model_len: u64,
+    /// Whether a step mixes parts of prompts with decodes; else whole prompts and decodes take turns.
+    pub chunked_prefill: bool,
+    /// Whether blocks of earlier prompts and answers are found again.
+    pub prefix_caching: bool,
+    /// Tokens of a KV block.
+    pub block_tokens: u64,
+    /// KV blocks there are.
+    pub kv_blocks: u64,
+    /// Share of the memory that the server was given; told in its metrics.
+    pub utilisation: f64,
     /// Mean length of an answer that ends by itself, in tokens.
     pub mean_answer_tokens: u64,
+    /// How well it answers what has a right answer.
+    pub skill: Skill,
+}
+
+/// How well a model answers what has a right answer. Shares are from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Skill {
+    /// Share of word problems answered right.
+    pub right_share: f64,
+    /// Share of needles found in a short prompt.
+    pub needle_share: f64,
+    /// Share of `needle_share` lost when the prompt fills the context; less in proportion for shorter ones.
+    pub needle_length_loss: f64,
+    /// Share of `needle_share` lost in the middle of the prompt; none at its ends, between them as a parabola.
+    pub needle_depth_loss: f64,
+}
+
+impl Default for Skill {
+    fn default() -> Skill {
+        Skill { right_share: 1.0, needle_share: 1.0, needle_length_loss: 0.0, needle_depth_loss: 0.0 }
+    }
 }
 
 impl Default for Parameters {
@@ -32,7 +69,13 @@ impl Default for Parameters {
             max_batched_tokens: 8192,
             max_num_seqs: 256,
             max_model_len: 32_768,
+            chunked_prefill: true,
+            prefix_caching: true,
+            block_tokens: 16,
+            kv_blocks: 1 << 18,
+            utilisation: 0.9,
             mean_answer_tokens: 256,
+            skill: Skill::default(),
         }
     }
 }
@@ -55,60 +98,27 @@ impl Profile {
         {
             return Err(Impossible::Name);
         }
-        if parameters.max_num_seqs == 0 {
-            return Err(Impossible::NoSequences);
-        }
-        if parameters.max_batched_tokens < parameters.max_num_seqs as u64 {
-            return Err(Impossible::BatchBelowSequences);
-        }
-        if parameters.max_model_len < 2 {
-            return Err(Impossible::NoContext);
-        }
-        if !(1..parameters.max_model_len).contains(&parameters.mean_answer_tokens) {
-            return Err(Impossible::AnswerLength);
-        }
-        if parameters.cost.prefill_tokens_per_s.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
-            return Err(Impossible::PrefillRate);
-        }
-        let largest = Batch {
-            sequences: parameters.max_num_seqs as u64,
-            prefill_tokens: parameters.max_batched_tokens,
-        };
-        if parameters.cost.step_time(largest) > LONGEST_STEP {
-            return Err(Impossible::StepTooLong);
-        }
+        check(&parameters)?;
         Ok(Profile { name, parameters })
     }
 
-    /// The built-in profile of this name.
+    /// Reads the profile `name` from the text of a profile file: see `docs/simulator.md`.
     ///
-    /// These are models, not measurements. All constants are assumed, from data sheets: step overhead =
-    /// weights / memory bandwidth + a few ms for launches and, over several cards, communication; prefill
-    /// rate = half the peak dense FLOP/s / (2 × parameters); the cost of a sequence is a guess at its
-    /// attention and sampling.
-    ///
-    /// | name | stands for | bandwidth | peak |
-    /// | --- | --- | --- | --- |
-    /// | `7b-24gb` | 7 B, 16 bit, one 24 GB card | 1 TB/s | 165 TFLOP/s |
-    /// | `8b-h100` | 8 B, 16 bit, one H100 | 3.35 TB/s | 989 TFLOP/s |
-    /// | `72b-4x64gb` | 72 B, 16 bit, four 64 GB A100 cards | 4 × 1.64 TB/s | 4 × 312 TFLOP/s |
-    /// | `70b-8xh100` | 70 B, 16 bit, eight H100 | 8 × 3.35 TB/s | 8 × 989 TFLOP/s |
+    /// # Errors
+    /// All that is wrong with it, each with key and line.
+    pub fn parse(name: &str, text: &str) -> Result<Profile, Diagnostics> {
+        file::parse(name, text)
+    }
+
+    /// The built-in profile of this name. They are models, not measurements; `scenarios/profiles/` says where each
+    /// constant is from.
     pub fn named(name: &str) -> Option<Profile> {
-        let built_in = BUILT_IN.iter().find(|built_in| built_in.name == name)?;
-        let parameters = Parameters {
-            cost: CostModel {
-                step_overhead: Duration::from_micros(built_in.step_overhead_us),
-                sequence_cost: Duration::from_micros(built_in.sequence_cost_us),
-                prefill_tokens_per_s: Some(built_in.prefill_tokens_per_s),
-            },
-            max_model_len: built_in.max_model_len,
-            ..Parameters::default()
-        };
-        Some(Profile { name: name.to_owned(), parameters })
+        let (_, text) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name)?;
+        Some(Profile::parse(name, text).expect("a test reads every built-in profile"))
     }
 
     /// The names of the built-in profiles.
-    pub const NAMES: &[&str] = &[BUILT_IN[0].name, BUILT_IN[1].name, BUILT_IN[2].name, BUILT_IN[3].name];
+    pub const NAMES: &[&str] = &[BUILT_IN[0].0, BUILT_IN[1].0, BUILT_IN[2].0, BUILT_IN[3].0];
 
     /// The name, which is also the name of the model it serves unless told otherwise.
     pub fn name(&self) -> &str {
@@ -121,45 +131,91 @@ impl Profile {
     }
 }
 
-struct BuiltIn {
-    name: &'static str,
-    step_overhead_us: u64,
-    sequence_cost_us: u64,
-    prefill_tokens_per_s: f64,
-    max_model_len: u64,
+/// The built-in profiles: name and file.
+const BUILT_IN: [(&str, &str); 4] = [
+    ("7b-24gb", include_str!("../../scenarios/profiles/7b-24gb.toml")),
+    ("8b-h100", include_str!("../../scenarios/profiles/8b-h100.toml")),
+    ("72b-4x64gb", include_str!("../../scenarios/profiles/72b-4x64gb.toml")),
+    ("70b-8xh100", include_str!("../../scenarios/profiles/70b-8xh100.toml")),
+];
+
+fn check(parameters: &Parameters) -> Result<(), Impossible> {
+    let Parameters { max_batched_tokens, max_model_len, block_tokens, kv_blocks, skill, .. } = *parameters;
+    if parameters.max_num_seqs == 0 {
+        return Err(Impossible::NoSequences);
+    }
+    if max_batched_tokens < parameters.max_num_seqs as u64 {
+        return Err(Impossible::BatchBelowSequences);
+    }
+    if max_model_len < 2 {
+        return Err(Impossible::NoContext);
+    }
+    if !parameters.chunked_prefill && max_batched_tokens < max_model_len {
+        return Err(Impossible::BatchBelowContext);
+    }
+    if !(1..max_model_len).contains(&parameters.mean_answer_tokens) {
+        return Err(Impossible::AnswerLength);
+    }
+    if block_tokens == 0 || kv_blocks > MOST_BLOCKS {
+        return Err(Impossible::Blocks);
+    }
+    if kv_blocks.saturating_mul(block_tokens) < max_model_len {
+        return Err(Impossible::NoMemory {
+            kv_tokens: kv_blocks.saturating_mul(block_tokens),
+            max_model_len,
+        });
+    }
+    let shares = [
+        ("utilisation", parameters.utilisation),
+        ("right_share", skill.right_share),
+        ("needle_share", skill.needle_share),
+        ("needle_length_loss", skill.needle_length_loss),
+        ("needle_depth_loss", skill.needle_depth_loss),
+    ];
+    for (name, share) in shares {
+        if !(0.0..=1.0).contains(&share) {
+            return Err(Impossible::Share(name));
+        }
+    }
+    check_cost(&parameters.cost)?;
+    let mut largest = Batch::default();
+    largest.add(max_batched_tokens, max_model_len, true);
+    largest.sequences = parameters.max_num_seqs as u64;
+    largest.context_tokens = kv_blocks.saturating_mul(block_tokens);
+    if parameters.cost.step_time(largest) > LONGEST_STEP {
+        return Err(Impossible::StepTooLong);
+    }
+    Ok(())
 }
 
-/// Constants assumed, as [`Profile::named`] says.
-const BUILT_IN: [BuiltIn; 4] = [
-    BuiltIn {
-        name: "7b-24gb",
-        step_overhead_us: 17_000,
-        sequence_cost_us: 60,
-        prefill_tokens_per_s: 5_800.0,
-        max_model_len: 32_768,
-    },
-    BuiltIn {
-        name: "8b-h100",
-        step_overhead_us: 6_300,
-        sequence_cost_us: 30,
-        prefill_tokens_per_s: 30_900.0,
-        max_model_len: 131_072,
-    },
-    BuiltIn {
-        name: "72b-4x64gb",
-        step_overhead_us: 28_000,
-        sequence_cost_us: 90,
-        prefill_tokens_per_s: 4_300.0,
-        max_model_len: 131_072,
-    },
-    BuiltIn {
-        name: "70b-8xh100",
-        step_overhead_us: 10_500,
-        sequence_cost_us: 40,
-        prefill_tokens_per_s: 28_200.0,
-        max_model_len: 131_072,
-    },
-];
+fn check_cost(cost: &CostModel) -> Result<(), Impossible> {
+    let positive = |name: &'static str, value: f64| {
+        if value.is_finite() && value > 0.0 { Ok(()) } else { Err(Impossible::NotPositive(name)) }
+    };
+    match cost {
+        CostModel::Fixed(fixed) => {
+            fixed.prefill_tokens_per_s.map_or(Ok(()), |rate| positive("prefill_tokens_per_s", rate))
+        }
+        CostModel::Roofline(roofline) => {
+            let (model, machine) = (&roofline.model, &roofline.machine);
+            positive("parameters", model.parameters)?;
+            positive("bytes_per_parameter", model.bytes_per_parameter)?;
+            positive("layers", model.layers as f64)?;
+            positive("hidden_size", model.hidden_size as f64)?;
+            positive("attention_heads", model.attention_heads as f64)?;
+            positive("kv_heads", model.kv_heads as f64)?;
+            positive("head_size", model.head_size as f64)?;
+            positive("kv_bytes", model.kv_bytes)?;
+            positive("devices", machine.devices as f64)?;
+            positive("memory_gib", machine.memory_bytes)?;
+            positive("bandwidth_gb_per_s", machine.bandwidth)?;
+            positive("bandwidth_share", machine.bandwidth_share)?;
+            positive("tflops", machine.flops)?;
+            positive("flops_share", machine.flops_share)?;
+            positive("link_gb_per_s", machine.link)
+        }
+    }
+}
 
 /// Why no server can have these parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,12 +226,25 @@ pub enum Impossible {
     NoSequences,
     /// `max_batched_tokens` is below `max_num_seqs`: a full batch could not decode.
     BatchBelowSequences,
+    /// `max_batched_tokens` is below `max_model_len` without chunked prefill: a long prompt could never run.
+    BatchBelowContext,
     /// `max_model_len` has no room for one token of prompt and one of answer.
     NoContext,
     /// `mean_answer_tokens` is zero, or more than fits beside a prompt.
     AnswerLength,
-    /// `prefill_tokens_per_s` is not a finite number above zero.
-    PrefillRate,
+    /// `block_tokens` is zero, or there are more blocks than can be counted.
+    Blocks,
+    /// The KV memory is too small for one sequence of the greatest length.
+    NoMemory {
+        /// Tokens for which there is memory.
+        kv_tokens: u64,
+        /// Tokens of the context.
+        max_model_len: u64,
+    },
+    /// A share is not from 0 to 1.
+    Share(&'static str),
+    /// A quantity is not a finite number above zero.
+    NotPositive(&'static str),
     /// The largest batch would take over an hour a step.
     StepTooLong,
 }
@@ -188,9 +257,22 @@ impl fmt::Display for Impossible {
             Impossible::BatchBelowSequences => {
                 "`max_batched_tokens` must be at least `max_num_seqs`, or a full batch could not decode"
             }
+            Impossible::BatchBelowContext => {
+                "without chunked prefill, `max_batched_tokens` must be at least `max_model_len`, or a long prompt \
+                 could never run"
+            }
             Impossible::NoContext => "`max_model_len` must be at least 2: one token of prompt, one of answer",
-            Impossible::AnswerLength => "`mean_answer_tokens` must be at least 1 and below `max_model_len`",
-            Impossible::PrefillRate => "`prefill_tokens_per_s` must be a finite number above 0",
+            Impossible::AnswerLength => "the mean answer must have at least 1 token and fewer than `max_model_len`",
+            Impossible::Blocks => "`block_tokens` must be at least 1, and the blocks fewer than 2^32 - 1",
+            Impossible::NoMemory { kv_tokens, max_model_len } => {
+                return write!(
+                    f,
+                    "the memory beside the weights holds {kv_tokens} tokens, fewer than one sequence may have \
+                     (`max_model_len` = {max_model_len})"
+                );
+            }
+            Impossible::Share(name) => return write!(f, "`{name}` must be from 0 to 1"),
+            Impossible::NotPositive(name) => return write!(f, "`{name}` must be a finite number above 0"),
             Impossible::StepTooLong => "the largest batch would take over an hour a step: check the units",
         })
     }
@@ -199,46 +281,4 @@ impl fmt::Display for Impossible {
 impl std::error::Error for Impossible {}
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_built_in_profile_is_possible_and_found_by_its_name() {
-        for &name in Profile::NAMES {
-            let profile = Profile::named(name).unwrap();
-            assert_eq!(Profile::new(name, profile.parameters().clone()).unwrap(), profile);
-        }
-        assert_eq!(Profile::NAMES, ["7b-24gb", "8b-h100", "72b-4x64gb", "70b-8xh100"]);
-        assert_eq!(Profile::named("9000b-abacus"), None);
-    }
-
-    #[test]
-    fn impossible_values_are_refused() {
-        let refusal = |change: &dyn Fn(&mut Parameters)| {
-            let mut parameters = Parameters::default();
-            change(&mut parameters);
-            Profile::new("p", parameters).unwrap_err()
-        };
-        assert_eq!(refusal(&|p| p.max_num_seqs = 0), Impossible::NoSequences);
-        assert_eq!(refusal(&|p| p.max_batched_tokens = 255), Impossible::BatchBelowSequences);
-        assert_eq!(refusal(&|p| p.max_model_len = 1), Impossible::NoContext);
-        assert_eq!(refusal(&|p| p.mean_answer_tokens = 0), Impossible::AnswerLength);
-        assert_eq!(refusal(&|p| p.mean_answer_tokens = p.max_model_len), Impossible::AnswerLength);
-        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(refusal(&|p| p.cost.prefill_tokens_per_s = Some(rate)), Impossible::PrefillRate);
-        }
-        assert_eq!(
-            refusal(&|p| p.cost.sequence_cost = Duration::from_secs(15)),
-            Impossible::StepTooLong,
-            "256 × 15 s"
-        );
-        assert_eq!(
-            refusal(&|p| p.cost.prefill_tokens_per_s = Some(2.0)),
-            Impossible::StepTooLong,
-            "8192 / 2 s"
-        );
-        for name in ["", "a b", "a/b", "ä"] {
-            assert_eq!(Profile::new(name, Parameters::default()), Err(Impossible::Name), "{name:?}");
-        }
-    }
-}
+mod tests;

@@ -51,6 +51,14 @@ pub enum FindingKind {
     Dropped,
     /// Too few answers.
     FewAnswers,
+    /// Answers too much alike to count one by one.
+    Dependent,
+    /// Load the server does not keep up with.
+    Growing,
+    /// A window of few answers' length.
+    ShortWindow,
+    /// Rows of a data set were asked again.
+    RepeatedRows,
     /// Answers unfinished at the end.
     Unfinished,
     /// Requests failed.
@@ -84,7 +92,7 @@ pub enum Measure {
     Share,
     /// Requests.
     Requests,
-    /// How many times as much.
+    /// So many times something.
     Times,
 }
 
@@ -138,6 +146,10 @@ impl FindingKind {
             FindingKind::RateNotReached => "rate_not_reached",
             FindingKind::Dropped => "dropped",
             FindingKind::FewAnswers => "few_answers",
+            FindingKind::Dependent => "dependent",
+            FindingKind::Growing => "growing",
+            FindingKind::ShortWindow => "short_window",
+            FindingKind::RepeatedRows => "repeated_rows",
             FindingKind::Unfinished => "unfinished",
             FindingKind::Failed => "failed",
             FindingKind::PromptLength => "prompt_length",
@@ -157,10 +169,11 @@ impl FindingKind {
         match self {
             FindingKind::SendDelay | FindingKind::LoopDelay => Measure::Ms,
             FindingKind::FewAnswers
+            | FindingKind::Dependent
             | FindingKind::Uncounted
             | FindingKind::SloUnmeasurable
             | FindingKind::StoppedByErrorsInARow => Measure::Requests,
-            FindingKind::StoppedOverSaturated => Measure::Times,
+            FindingKind::ShortWindow | FindingKind::StoppedOverSaturated => Measure::Times,
             _ => Measure::Share,
         }
     }
@@ -178,6 +191,12 @@ impl FindingKind {
                 "the server saw less load than offered, and success counts them as failed"
             }
             FindingKind::FewAnswers => "high percentiles cannot be told from fewer",
+            FindingKind::Dependent => "they came in swings of the queue, and another run may show others",
+            FindingKind::Growing => {
+                "the server does not keep up, and every latency depends on how long the run was"
+            }
+            FindingKind::ShortWindow => "rates and throughputs are mostly those of its begin and end",
+            FindingKind::RepeatedRows => "a prefix cache may have answered them",
             FindingKind::Unfinished => "latencies lack the slowest answers",
             FindingKind::Failed => "latencies are those of the answers that came",
             FindingKind::PromptLength => "the load is not the one described",
@@ -206,6 +225,12 @@ impl FindingKind {
             FindingKind::RateNotReached => "raise max_in_flight, or lower the rate to what the server takes",
             FindingKind::Dropped => "raise max_in_flight, lower the rate, or set when_full = \"wait\"",
             FindingKind::FewAnswers => "run longer, or send more requests",
+            FindingKind::Dependent => "run longer, or at a lower load",
+            FindingKind::Growing => {
+                "lower the rate, or lengthen warm_up if the load is one the server can take"
+            }
+            FindingKind::ShortWindow => "lengthen `duration`",
+            FindingKind::RepeatedRows => "use a data set with more rows, or a shorter run",
             FindingKind::Unfinished => "lengthen or remove `drain`, or lower the load",
             FindingKind::Failed => "see columns `outcome` and `error` of requests.csv",
             FindingKind::PromptLength => {
@@ -250,6 +275,26 @@ impl fmt::Display for Finding {
             FindingKind::FewAnswers if count == 0 => write!(f, "no measured request ended ok"),
             FindingKind::FewAnswers => {
                 write!(f, "only {count} measured requests ended ok (wanted {:.0})", self.threshold)
+            }
+            FindingKind::Dependent => write!(
+                f,
+                "{count} answers are worth {:.0} independent ones where the slowest tenth is concerned (wanted {:.0})",
+                self.measured, self.threshold
+            ),
+            FindingKind::Growing => {
+                write!(
+                    f,
+                    "requests in flight and TTFT rose by {measured} over the window (limit {threshold})"
+                )
+            }
+            FindingKind::ShortWindow => {
+                write!(f, "the window is {measured} the median E2E (wanted {threshold})")
+            }
+            FindingKind::RepeatedRows => {
+                write!(
+                    f,
+                    "{count} requests ({measured}) asked a row that was asked before (limit {threshold})"
+                )
             }
             FindingKind::Unfinished => {
                 write!(f, "{count} requests ({measured}) were unfinished at the end (limit {threshold})")

@@ -3,15 +3,20 @@
 //! Rows are kept apart by phase and workload. `all` joins workloads, and those phases that count; it is
 //! computed over their values together, never from their percentiles.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::censored::Bounded;
+use super::effective::{BLOCKS, dependence_where, effective_count};
 use super::histogram::{Bucket, Histogram};
-use super::metrics::{FinishReason, METRICS, Metric, Source};
+use super::interval::{Interval, of_rate, of_share};
+use super::metrics::{FinishReason, METRICS, Metric, Source, failing_outcomes};
 use super::percentile::Percentile;
-use super::scope::{PhaseSpan, Scope, ScopePhase, Window};
+use super::sample::Sample;
+use super::scope::{Figure, PhaseSpan, Rate, Scope, ScopePhase, Window, is_decided};
 use super::slo::Slo;
 use super::statistic::Statistic;
-use super::tally::{Lengths, OutcomeCounts, RowEvents, Tally};
+use super::tally::{Kept, Lengths, OutcomeCounts, RowEvents, Tally};
+use super::trend::rise;
 use super::verdict::Figures;
 use crate::record::{Outcome, RequestRecord};
 use crate::units::Micros;
@@ -28,6 +33,17 @@ pub struct PhaseSetup {
     pub counts: bool,
     /// Whether requests come at their own times, whatever the server does.
     pub open_loop: bool,
+}
+
+/// A phase as a fold knows it.
+#[derive(Clone, Copy, Debug)]
+pub struct PhaseFacts<'a> {
+    /// What it was told.
+    pub setup: &'a PhaseSetup,
+    /// Whether its window ends with the last output of a measured row.
+    pub counted: bool,
+    /// Whether the run was stopped before the phase had drained.
+    pub stopped: bool,
 }
 
 /// What the fold must know of a workload.
@@ -48,6 +64,8 @@ pub struct Fold {
     repeat: Option<u32>,
     phases: Vec<Phase>,
     workloads: Vec<WorkloadSetup>,
+    /// Rows of data sets that were asked, by workload.
+    asked: BTreeMap<u32, BTreeSet<u64>>,
 }
 
 #[derive(Clone, Debug)]
@@ -113,7 +131,13 @@ impl Fold {
         workloads: Vec<WorkloadSetup>,
     ) -> Fold {
         let begin = |setup| Phase { setup, span: PhaseSpan::default(), tallies: BTreeMap::new() };
-        Fold { point, repeat, phases: phases.into_iter().map(begin).collect(), workloads }
+        Fold {
+            point,
+            repeat,
+            phases: phases.into_iter().map(begin).collect(),
+            workloads,
+            asked: BTreeMap::new(),
+        }
     }
 
     /// Says which part of a phase counts. May be said again as more is known; the last word holds.
@@ -141,14 +165,45 @@ impl Fold {
             span.first_measured_due = [span.first_measured_due, record.scheduled].into_iter().flatten().min();
         }
         let no_limits = Slo::default();
-        let slo = self.workloads.get(record.planned.workload as usize).map_or(&no_limits, |setup| &setup.slo);
-        phase.tallies.entry(record.planned.workload).or_insert_with(Tally::new).add(record, events, slo);
+        let workload = record.planned.workload;
+        let slo = self.workloads.get(workload as usize).map_or(&no_limits, |setup| &setup.slo);
+        let tally = phase.tallies.entry(workload).or_insert_with(Tally::new);
+        tally.add(record, events, slo);
+        if let Some(row) = record.planned.dataset_row.filter(|_| record.sent.is_some()) {
+            let is_new = self.asked.entry(workload).or_default().insert(row);
+            tally.repeated += u64::from(record.measured && !is_new);
+        }
+    }
+
+    /// Takes in times between events that were counted before: a line of `gaps.csv`. `of_tokens` for `itl`.
+    pub fn add_gaps(&mut self, phase: u32, workload: u32, of_tokens: bool, time: Micros, count: u64) {
+        let Some(phase) = self.phases.get_mut(phase as usize) else { return };
+        phase.tallies.entry(workload).or_insert_with(Tally::new).add_counted_gaps(of_tokens, time, count);
+    }
+
+    /// Says where the window of a phase without duration ended, where rows read back do not tell all outputs.
+    pub fn set_last_output(&mut self, phase: u32, at: Micros) {
+        if let Some(phase) = self.phases.get_mut(phase as usize) {
+            phase.span.last_measured_output = Some(at);
+        }
     }
 
     /// The window of a phase from run start, as far as it is known: begin and end.
     pub fn window(&self, phase: u32) -> Option<(Micros, Micros)> {
         let bounds = self.phases.get(phase as usize)?.span.bounds()?;
         Some((bounds.start, bounds.end))
+    }
+
+    /// What it was told of a phase, and whether the end of its window follows its rows and it was stopped.
+    pub fn facts(&self, phase: u32) -> Option<PhaseFacts<'_>> {
+        let phase = self.phases.get(phase as usize)?;
+        let counted = phase.span.window.is_some_and(|window| window.end.is_none());
+        Some(PhaseFacts { setup: &phase.setup, counted, stopped: phase.span.stopped })
+    }
+
+    /// What it was told of the workloads.
+    pub fn workloads(&self) -> &[WorkloadSetup] {
+        &self.workloads
     }
 
     /// Planned, sent, `ok` and all outcomes of a phase's rows, measured or not.
@@ -159,15 +214,43 @@ impl Fold {
     }
 
     /// Every figure, by phase (in order, then [`ALL`]) and workload (in order, then [`ALL`]). Phases that do
-    /// not count, and workloads without a row in a phase, have none.
+    /// not count, and workloads without a row in a phase, have none. Intervals stand for groups of one phase.
     pub fn summary(&self) -> Vec<SummaryRow> {
-        let mut rows = Vec::new();
-        let counting = || self.phases.iter().filter(|phase| phase.setup.counts);
-        for phase in counting() {
-            self.summarize(&phase.setup.name, || [phase].into_iter(), &mut rows);
+        let groups = self.groups();
+        let mut rows: Vec<SummaryRow> = Vec::new();
+        let mut ranges: Vec<std::ops::Range<usize>> = Vec::new();
+        for (place, group) in groups.iter().enumerate() {
+            let start = rows.len();
+            // One phase or one workload is also all of them: the figures are the same and are not taken twice.
+            match groups[..place].iter().position(|other| other.scope.is_same(&group.scope)) {
+                Some(other) => {
+                    for at in ranges[other].clone() {
+                        let (phase, workload) = (group.phase.to_owned(), group.workload.to_owned());
+                        rows.push(SummaryRow { phase, workload, ..rows[at].clone() });
+                    }
+                }
+                None => self.rows_of(group, &mut rows),
+            }
+            ranges.push(start..rows.len());
         }
-        self.summarize(ALL, counting, &mut rows);
         rows
+    }
+
+    fn groups(&self) -> Vec<Group<'_>> {
+        let counting: Vec<&Phase> = self.phases.iter().filter(|phase| phase.setup.counts).collect();
+        let each = counting.iter().map(|phase| (phase.setup.name.as_str(), std::slice::from_ref(phase)));
+        let mut groups = Vec::new();
+        for (name, phases) in each.chain([(ALL, counting.as_slice())]) {
+            let group = |workload: Option<u32>| Group {
+                phase: name,
+                workload: workload.map_or(ALL, |index| self.workload_name(index)),
+                scope: self.scope(phases.iter().copied(), workload),
+            };
+            let has_rows = |index: &u32| phases.iter().any(|phase| phase.tallies.contains_key(index));
+            groups.extend((0..self.workloads.len() as u32).filter(has_rows).map(|index| group(Some(index))));
+            groups.push(group(None));
+        }
+        groups
     }
 
     /// The buckets of gaps between events and between tokens.
@@ -199,15 +282,16 @@ impl Fold {
     fn figures_of(&self, phase: &Phase) -> Figures {
         let scope = self.scope([phase], None);
         let measured = scope.measured();
-        let rank_of = |tag, percentile: Percentile| percentile.nearest_rank(&sorted_sample(&scope, tag)?);
+        let rank_of = |tag, percentile: Percentile| percentile.nearest_rank(&sample_of(&scope, tag).sorted);
+        let ttft = sample_of(&scope, "ttft");
         let mut figures = Figures {
             phase: phase.setup.name.clone(),
             open_loop: phase.setup.open_loop,
             send_delay_p99_ms: rank_of("send_delay", Percentile::P99),
             loop_delay_p99_ms: None,
-            ttft_p50_ms: rank_of("ttft", Percentile::P50),
-            offered_per_s: scope.offered_rate().value,
-            achieved_per_s: scope.achieved_rate().value,
+            ttft_p50_ms: Percentile::P50.nearest_rank(&ttft.sorted),
+            offered_per_s: scope.rate(Rate::Offered).value,
+            achieved_per_s: scope.rate(Rate::Achieved).value,
             measured: measured.all(),
             decided: scope.decided(),
             ok: measured.of(Outcome::Ok),
@@ -223,6 +307,11 @@ impl Fold {
             zero_gaps: 0,
             uncounted: scope.uncounted_requests().count,
             slo_unmeasurable: scope.tallies().map(|tally| tally.slo_unmeasurable).sum(),
+            repeated: scope.tallies().map(|tally| tally.repeated).sum(),
+            effective_answers: effective_answers(&ttft),
+            window_ms: scope.window_length().map(Micros::as_ms),
+            e2e_p50_ms: rank_of("e2e", Percentile::P50),
+            growth: growth(&scope),
         };
         for (workload, tally) in &phase.tallies {
             figures.gaps += tally.gaps.count();
@@ -239,21 +328,6 @@ impl Fold {
         figures
     }
 
-    fn summarize<'a, P: Iterator<Item = &'a Phase>>(
-        &'a self,
-        name: &str,
-        phases: impl Fn() -> P,
-        rows: &mut Vec<SummaryRow>,
-    ) {
-        for index in 0..self.workloads.len() as u32 {
-            if phases().any(|phase| phase.tallies.contains_key(&index)) {
-                let scope = self.scope(phases(), Some(index));
-                self.rows_of(&scope, name, self.workload_name(index), rows);
-            }
-        }
-        self.rows_of(&self.scope(phases(), None), name, ALL, rows);
-    }
-
     /// A group: these phases, with one of their workloads or all.
     fn scope<'a>(&'a self, phases: impl IntoIterator<Item = &'a Phase>, workload: Option<u32>) -> Scope<'a> {
         let keep = |index: u32| workload.is_none_or(|workload| workload == index);
@@ -267,26 +341,23 @@ impl Fold {
                 .collect(),
         };
         let limited = self.workloads.iter().enumerate();
-        Scope {
-            phases: phases.into_iter().map(part).collect(),
-            limited: limited
-                .filter(|(index, _)| keep(*index as u32))
-                .any(|(_, setup)| !setup.slo.limits.is_empty()),
-        }
+        let limited =
+            limited.filter(|(index, _)| keep(*index as u32)).any(|(_, setup)| !setup.slo.limits.is_empty());
+        Scope::new(phases.into_iter().map(part).collect(), limited)
     }
 
-    fn rows_of(&self, scope: &Scope<'_>, phase: &str, workload: &str, rows: &mut Vec<SummaryRow>) {
+    fn rows_of(&self, group: &Group<'_>, rows: &mut Vec<SummaryRow>) {
         for (place, metric) in METRICS.iter().enumerate() {
-            rows.extend(values_of(scope, place, metric).into_iter().map(|value| SummaryRow {
+            rows.extend(values_of(&group.scope, place, metric).into_iter().map(|value| SummaryRow {
                 point: self.point,
                 repeat: self.repeat,
-                phase: phase.to_owned(),
-                workload: workload.to_owned(),
+                phase: group.phase.to_owned(),
+                workload: group.workload.to_owned(),
                 metric: metric.tag,
                 statistic: value.statistic,
                 value: value.value,
-                ci_low: None,
-                ci_high: None,
+                ci_low: value.interval.low,
+                ci_high: value.interval.high,
                 count: value.count,
                 needs: value.needs,
                 unit: metric.unit.name(),
@@ -299,27 +370,85 @@ impl Fold {
     }
 }
 
+/// Rows that are summed up together, and what they are called.
+struct Group<'a> {
+    phase: &'a str,
+    workload: &'a str,
+    scope: Scope<'a>,
+}
+
 /// One statistic of a metric in a group.
 struct Value {
     statistic: &'static str,
     value: Option<f64>,
+    interval: Interval,
     count: u64,
     needs: Option<u64>,
 }
 
 /// All statistics of the metric at `place` in [`METRICS`].
 fn values_of(scope: &Scope<'_>, place: usize, metric: &Metric) -> Vec<Value> {
-    let plain = |(statistic, count)| Value { statistic, value: Some(count as f64), count, needs: None };
+    let bounded = scope.is_one_phase();
+    let plain = |(statistic, count)| Value {
+        statistic,
+        value: Some(count as f64),
+        interval: Interval::NONE,
+        count,
+        needs: None,
+    };
+    let of_figure = |figure: Figure, interval: Interval| Value {
+        statistic: "value",
+        value: figure.value,
+        interval,
+        count: figure.count,
+        needs: None,
+    };
     match metric.source {
         Source::Row(..) => {
-            let sample = joined_sample(scope, place);
-            statistics(sample.len() as u64, |statistic| statistic.of_sorted(&sample))
+            let sample = Sample::new(scope.series(place));
+            statistics(sample.count(), |statistic| sample.statistic(statistic, bounded))
+        }
+        Source::Adjusted(_) => {
+            let rows = Bounded::new(&scope.reached(place));
+            let one = |(name, percentile): (&'static str, Percentile)| {
+                let (value, interval) = rows.percentile(percentile, bounded);
+                let (count, needs) = (rows.low.count(), percentile.needs());
+                Value { statistic: name, value, interval, count, needs: (count < needs).then_some(needs) }
+            };
+            Statistic::percentiles().map(one).collect()
         }
         Source::Gaps => gap_statistics(scope, |tally| &tally.gaps),
         Source::TokenGaps => gap_statistics(scope, |tally| &tally.token_gaps),
-        Source::Figure(figure) => {
-            let figure = figure(scope);
-            vec![Value { statistic: "value", value: figure.value, count: figure.count, needs: None }]
+        Source::Figure(figure) => vec![of_figure(figure(scope), Interval::NONE)],
+        Source::Rate(rate) => {
+            let figure = scope.rate(rate);
+            let interval = figure.value.zip(scope.slices(rate)).filter(|_| bounded);
+            let interval = interval.map(|(value, slices)| of_rate(value, &slices, metric.tag));
+            vec![of_figure(figure, interval.unwrap_or(Interval::NONE))]
+        }
+        Source::Share(flag) => vec![share("value", &scope.flags(flag), bounded)],
+        Source::ErrorShares => {
+            let failed = |row: &Kept| row.outcome != Outcome::Ok;
+            let all = scope.flags(|row, stopped| is_decided(row.outcome, stopped).then_some(failed(row)));
+            let counts = scope.measured();
+            let one = |outcome: Outcome| {
+                if counts.of(outcome) == 0 {
+                    return share(outcome.name(), &vec![false; all.len()], bounded);
+                }
+                let is_it = |row: &Kept| row.outcome == outcome;
+                let flags =
+                    scope.flags(|row, stopped| is_decided(row.outcome, stopped).then_some(is_it(row)));
+                share(outcome.name(), &flags, bounded)
+            };
+            [share("value", &all, bounded)].into_iter().chain(failing_outcomes().map(one)).collect()
+        }
+        Source::FinishShares => {
+            let one = |(name, reason): (&'static str, FinishReason)| {
+                let is_it = |row: &Kept| row.finish_reason == reason;
+                let flags = scope.flags(|row, _| (row.outcome == Outcome::Ok).then_some(is_it(row)));
+                share(name, &flags, bounded)
+            };
+            FinishReason::ALL.into_iter().map(one).collect()
         }
         Source::Outcomes => outcome_statistics(&scope.outcomes()).map(plain).collect(),
         Source::MeasuredOutcomes => outcome_statistics(&scope.measured()).map(plain).collect(),
@@ -330,20 +459,50 @@ fn values_of(scope: &Scope<'_>, place: usize, metric: &Metric) -> Vec<Value> {
     }
 }
 
-fn statistics(count: u64, value: impl Fn(Statistic) -> Option<f64>) -> Vec<Value> {
-    let one = |(name, statistic): (&'static str, Statistic)| Value {
-        statistic: name,
-        value: value(statistic),
+fn share(statistic: &'static str, flags: &[bool], bounded: bool) -> Value {
+    let (hits, count) = (flags.iter().filter(|flag| **flag).count(), flags.len() as u64);
+    Value {
+        statistic,
+        value: (count > 0).then(|| hits as f64 / count as f64),
+        interval: if bounded { of_share(flags) } else { Interval::NONE },
         count,
-        needs: (count < statistic.needs()).then(|| statistic.needs()),
+        needs: None,
+    }
+}
+
+fn statistics(count: u64, value: impl Fn(Statistic) -> (Option<f64>, Interval)) -> Vec<Value> {
+    let one = |(name, statistic): (&'static str, Statistic)| {
+        let (value, interval) = value(statistic);
+        let needs = (count < statistic.needs()).then(|| statistic.needs());
+        Value { statistic: name, value, interval, count, needs }
     };
     Statistic::ALL.into_iter().map(one).collect()
 }
 
+/// Times between events are kept as counts, without their order, which leaves nothing to bound them by.
 fn gap_statistics(scope: &Scope<'_>, of: fn(&Tally) -> &Histogram) -> Vec<Value> {
     let mut joined = Histogram::default();
     scope.tallies().for_each(|tally| joined.merge(of(tally)));
-    statistics(joined.count(), |statistic| joined.statistic_ms(statistic))
+    statistics(joined.count(), |statistic| (joined.statistic_ms(statistic), Interval::NONE))
+}
+
+/// How many independent answers those of a phase are worth where its slowest tenth is concerned.
+fn effective_answers(ttft: &Sample) -> Option<f64> {
+    /// Ten blocks of independent values show this much dependence once in a hundred runs: χ² with nine degrees, over
+    /// nine. Less is taken for none.
+    const NOTICEABLE: f64 = 2.407;
+    let p90 = Percentile::P90.nearest_rank(&ttft.sorted)?;
+    let tau = dependence_where(&ttft.series, |value| *value > p90)?;
+    let count = ttft.series.len();
+    Some(if tau > NOTICEABLE { effective_count(count, tau) } else { count as f64 })
+}
+
+/// How far requests in flight have risen over the window, if TTFT has risen with them.
+fn growth(scope: &Scope<'_>) -> Option<f64> {
+    let ttft = METRICS.iter().position(|metric| metric.tag == "ttft")?;
+    let in_flight = rise(&scope.in_flight_means(BLOCKS)?)?;
+    let ttft = rise(&scope.means_over_time(ttft, BLOCKS)?)?;
+    Some(in_flight.growth().min(ttft.growth()))
 }
 
 fn outcome_statistics(counts: &OutcomeCounts) -> impl Iterator<Item = (&'static str, u64)> + use<> {
@@ -352,16 +511,10 @@ fn outcome_statistics(counts: &OutcomeCounts) -> impl Iterator<Item = (&'static 
     sums.into_iter().chain(Outcome::ALL.into_iter().map(move |outcome| (outcome.name(), counts.of(outcome))))
 }
 
-/// The values of a row metric in a group, ascending.
-fn joined_sample(scope: &Scope<'_>, place: usize) -> Vec<f64> {
-    let mut values = scope.tallies().flat_map(|tally| tally.sample(place)).copied().collect::<Vec<_>>();
-    values.sort_unstable_by(f64::total_cmp);
-    values
-}
-
-fn sorted_sample(scope: &Scope<'_>, tag: &str) -> Option<Vec<f64>> {
-    let place = METRICS.iter().position(|metric| metric.tag == tag)?;
-    Some(joined_sample(scope, place))
+/// The values of a row metric in a group.
+fn sample_of(scope: &Scope<'_>, tag: &str) -> Sample {
+    let place = METRICS.iter().position(|metric| metric.tag == tag);
+    Sample::new(place.map_or(Vec::new(), |place| scope.series(place)))
 }
 
 #[cfg(test)]

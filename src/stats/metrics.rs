@@ -5,7 +5,14 @@
 //! statistics of rows run over **measured** rows, as [`Rows`] says; a rate or a share is one figure of a
 //! [`Scope`].
 
-use super::scope::{Figure, Scope};
+mod table;
+
+pub use table::METRICS;
+
+use super::censored::Reached;
+use super::scope::{Figure, Rate, Scope};
+use super::statistic::Statistic;
+use super::tally::Kept;
 use crate::record::{Outcome, RequestRecord};
 
 /// Definition of a metric.
@@ -65,14 +72,63 @@ pub enum Source {
     Gaps,
     /// The same divided over the tokens of each event.
     TokenGaps,
-    /// One figure of a group: `value`.
+    /// What is known of each measured row that failed ones count in: percentiles.
+    Adjusted(fn(&RequestRecord) -> Option<Reached>),
+    /// One figure of a group, known exactly: `value`.
     Figure(fn(&Scope<'_>) -> Figure),
+    /// Amounts inside the window over its length: `value`, with an interval.
+    Rate(Rate),
+    /// Share of measured rows for which this is true, of those for which it is anything; whether the phase was
+    /// stopped is told beside the row: `value`, with an interval.
+    Share(fn(&Kept, bool) -> Option<bool>),
+    /// Decided rows by failing outcome: `value` for all, and each.
+    ErrorShares,
+    /// Measured `ok` rows by [`FinishReason`], as shares.
+    FinishShares,
     /// Rows of the phase, measured or not, by what became of them: `planned`, `sent` and each outcome.
     Outcomes,
     /// Measured rows, the same way.
     MeasuredOutcomes,
     /// Measured `ok` rows by [`FinishReason`].
     FinishReasons,
+}
+
+impl Source {
+    /// The names of its statistics.
+    pub fn statistics(self) -> Vec<&'static str> {
+        let outcomes = || Outcome::ALL.into_iter().map(Outcome::name);
+        match self {
+            Source::Row(..) | Source::Gaps | Source::TokenGaps => {
+                Statistic::ALL.into_iter().map(|(name, _)| name).collect()
+            }
+            Source::Adjusted(_) => Statistic::percentiles().map(|(name, _)| name).collect(),
+            Source::Figure(_) | Source::Rate(_) | Source::Share(_) => vec!["value"],
+            Source::ErrorShares => {
+                ["value"].into_iter().chain(failing_outcomes().map(Outcome::name)).collect()
+            }
+            Source::FinishShares | Source::FinishReasons => {
+                FinishReason::ALL.into_iter().map(|(name, _)| name).collect()
+            }
+            Source::Outcomes | Source::MeasuredOutcomes => {
+                ["planned", "sent"].into_iter().chain(outcomes()).collect()
+            }
+        }
+    }
+
+    /// Which of them have intervals.
+    pub fn bounded(self) -> &'static str {
+        match self {
+            Source::Row(..) => "mean and percentiles",
+            Source::Adjusted(_) => "percentiles",
+            Source::Rate(_) | Source::Share(_) | Source::ErrorShares | Source::FinishShares => "all",
+            _ => "none",
+        }
+    }
+}
+
+/// Outcomes that are neither `ok` nor undecided.
+pub(super) fn failing_outcomes() -> impl Iterator<Item = Outcome> {
+    Outcome::ALL.into_iter().filter(|outcome| *outcome != Outcome::Ok && !outcome.is_undecided())
 }
 
 /// Which measured rows a metric is taken of.
@@ -147,288 +203,6 @@ impl FinishReason {
 /// The metric of a tag.
 pub fn metric(tag: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.tag == tag)
-}
-
-/// Every metric, in the order of files.
-pub const METRICS: &[Metric] = &[
-    Metric {
-        tag: "requests",
-        unit: Unit::Requests,
-        formula: "rows of the phase, measured or not: planned = sent + dropped + not_sent + skipped",
-        needs: "",
-        empty_when: "never",
-        source: Source::Outcomes,
-    },
-    Metric {
-        tag: "measured_requests",
-        unit: Unit::Requests,
-        formula: "measured rows, the same way",
-        needs: "",
-        empty_when: "never",
-        source: Source::MeasuredOutcomes,
-    },
-    Metric {
-        tag: "lag",
-        unit: Unit::Ms,
-        formula: "sent − scheduled",
-        needs: "",
-        empty_when: "not sent",
-        source: Source::Row(Rows::Ok, |row| Some(row.lag()?.as_ms())),
-    },
-    Metric {
-        tag: "send_delay",
-        unit: Unit::Ms,
-        formula: "lag − held: the client's own part of lag, over all measured rows that were sent",
-        needs: "",
-        empty_when: "not sent",
-        source: Source::Row(Rows::Sent, |row| Some((row.lag()? - row.held.unwrap_or_default()).as_ms())),
-    },
-    Metric {
-        tag: "connect",
-        unit: Unit::Ms,
-        formula: "time to obtain a connection, part of ttft",
-        needs: "",
-        empty_when: "a pooled connection served",
-        source: Source::Row(Rows::Ok, |row| Some(row.connect?.as_ms())),
-    },
-    Metric {
-        tag: "upload",
-        unit: Unit::Ms,
-        formula: "first write of the request to the last, part of ttft",
-        needs: "",
-        empty_when: "not sent",
-        source: Source::Row(Rows::Ok, |row| Some(row.upload?.as_ms())),
-    },
-    Metric {
-        tag: "ttft",
-        unit: Unit::Ms,
-        formula: "first event with generated text (answer, reasoning, tool call) − sent",
-        needs: "a stream",
-        empty_when: "no such event",
-        source: Source::Row(Rows::Ok, |row| Some(row.ttft()?.as_ms())),
-    },
-    Metric {
-        tag: "ttft_scheduled",
-        unit: Unit::Ms,
-        formula: "first event with generated text − scheduled",
-        needs: "a stream",
-        empty_when: "no such event",
-        source: Source::Row(Rows::Ok, |row| Some(row.ttft_scheduled()?.as_ms())),
-    },
-    Metric {
-        tag: "first_answer",
-        unit: Unit::Ms,
-        formula: "first non-empty answer text − sent",
-        needs: "a stream",
-        empty_when: "reasoning only",
-        source: Source::Row(Rows::Ok, |row| Some(row.first_answer_after()?.as_ms())),
-    },
-    Metric {
-        tag: "e2e",
-        unit: Unit::Ms,
-        formula: "last event with text or finish reason − sent",
-        needs: "",
-        empty_when: "not ok",
-        source: Source::Row(Rows::Ok, |row| Some(row.e2e()?.as_ms())),
-    },
-    Metric {
-        tag: "e2e_scheduled",
-        unit: Unit::Ms,
-        formula: "last event with text or finish reason − scheduled",
-        needs: "",
-        empty_when: "not ok",
-        source: Source::Row(Rows::Ok, |row| Some(row.e2e_scheduled()?.as_ms())),
-    },
-    Metric {
-        tag: "failed_after",
-        unit: Unit::Ms,
-        formula: "ended − sent of measured requests that failed",
-        needs: "",
-        empty_when: "ok, undecided or not sent",
-        source: Source::Row(Rows::Failed, |row| Some((row.ended? - row.sent?).as_ms())),
-    },
-    Metric {
-        tag: "tpot",
-        unit: Unit::Ms,
-        formula: "(last token − first token) / (N − 1), N = output_tokens",
-        needs: "a stream; a count of output tokens",
-        empty_when: "N < 2, or last token = first",
-        source: Source::Row(Rows::Ok, RequestRecord::tpot_ms),
-    },
-    Metric {
-        tag: "gap",
-        unit: Unit::Ms,
-        formula: "time between successive token-bearing events, in log buckets at most 1 % wide",
-        needs: "a stream",
-        empty_when: "fewer than 2 events",
-        source: Source::Gaps,
-    },
-    Metric {
-        tag: "itl",
-        unit: Unit::Ms,
-        formula: "gap / tokens of its event, once for each of them",
-        needs: "token counts in the events",
-        empty_when: "counts unknown",
-        source: Source::TokenGaps,
-    },
-    Metric {
-        tag: "prompt_tokens_planned",
-        unit: Unit::Tokens,
-        formula: "prompt length asked for",
-        needs: "lengths known beforehand",
-        empty_when: "unknown",
-        source: Source::Row(Rows::Ok, |row| row.planned.prompt_tokens_planned.map(f64::from)),
-    },
-    Metric {
-        tag: "prompt_tokens",
-        unit: Unit::Tokens,
-        formula: "prompt tokens, as the server counts",
-        needs: "usage from the server",
-        empty_when: "no usage",
-        source: Source::Row(Rows::Ok, |row| tokens(row.prompt_tokens)),
-    },
-    Metric {
-        tag: "cached_tokens",
-        unit: Unit::Tokens,
-        formula: "prompt tokens from the server's cache, as it says",
-        needs: "cached tokens in the server's usage",
-        empty_when: "not stated",
-        source: Source::Row(Rows::Ok, |row| tokens(row.cached_tokens)),
-    },
-    Metric {
-        tag: "output_tokens_planned",
-        unit: Unit::Tokens,
-        formula: "output length asked for",
-        needs: "",
-        empty_when: "none asked for",
-        source: Source::Row(Rows::Ok, |row| row.planned.output_tokens_planned.map(f64::from)),
-    },
-    Metric {
-        tag: "output_tokens",
-        unit: Unit::Tokens,
-        formula: "N: the server's usage; else counted ids or log probabilities; else a tokenizer's count",
-        needs: "usage, token ids, or a tokenizer",
-        empty_when: "none of them",
-        source: Source::Row(Rows::Ok, |row| tokens(row.output_tokens)),
-    },
-    Metric {
-        tag: "reasoning_tokens",
-        unit: Unit::Tokens,
-        formula: "output tokens that were reasoning, as the server says",
-        needs: "reasoning tokens in the server's usage",
-        empty_when: "not stated",
-        source: Source::Row(Rows::Ok, |row| tokens(row.reasoning_tokens)),
-    },
-    Metric {
-        tag: "output_throughput",
-        unit: Unit::TokensPerSecond,
-        formula: "output tokens of ok and cut_at_end requests that arrived inside the window / window",
-        needs: "a count of output tokens",
-        empty_when: "no such request's tokens could be counted",
-        source: Source::Figure(|scope| scope.output_throughput()),
-    },
-    Metric {
-        tag: "prompt_throughput",
-        unit: Unit::TokensPerSecond,
-        formula: "prompt tokens of ok and cut_at_end requests whose first token fell inside the window / window",
-        needs: "usage from the server",
-        empty_when: "no such request's prompt was counted",
-        source: Source::Figure(|scope| scope.prompt_throughput()),
-    },
-    Metric {
-        tag: "total_throughput",
-        unit: Unit::TokensPerSecond,
-        formula: "prompt_throughput + output_throughput",
-        needs: "both",
-        empty_when: "either is",
-        source: Source::Figure(|scope| scope.total_throughput()),
-    },
-    Metric {
-        tag: "wasted_tokens",
-        unit: Unit::Tokens,
-        formula: "output tokens of failed requests that arrived inside the window",
-        needs: "a count of output tokens",
-        empty_when: "no such request's tokens could be counted",
-        source: Source::Figure(|scope| scope.wasted_tokens()),
-    },
-    Metric {
-        tag: "uncounted_requests",
-        unit: Unit::Requests,
-        formula: "ok and cut_at_end requests with output whose tokens could not be counted: missing in throughputs",
-        needs: "",
-        empty_when: "never",
-        source: Source::Figure(|scope| scope.uncounted_requests()),
-    },
-    Metric {
-        tag: "offered_rate",
-        unit: Unit::RequestsPerSecond,
-        formula: "requests due inside the window / window; without duration, window start to last measured due time",
-        needs: "",
-        empty_when: "no window",
-        source: Source::Figure(|scope| scope.offered_rate()),
-    },
-    Metric {
-        tag: "achieved_rate",
-        unit: Unit::RequestsPerSecond,
-        formula: "requests sent inside the window / the span of offered_rate",
-        needs: "",
-        empty_when: "no window",
-        source: Source::Figure(|scope| scope.achieved_rate()),
-    },
-    Metric {
-        tag: "request_throughput",
-        unit: Unit::RequestsPerSecond,
-        formula: "requests whose answer ended ok inside the window / window",
-        needs: "",
-        empty_when: "no window",
-        source: Source::Figure(|scope| scope.request_throughput()),
-    },
-    Metric {
-        tag: "success",
-        unit: Unit::Share,
-        formula: "ok / (measured − undecided); undecided: skipped, cancelled, client_error, cut_at_end, and not_sent \
-                  after a stop",
-        needs: "",
-        empty_when: "none decided",
-        source: Source::Figure(|scope| scope.success()),
-    },
-    Metric {
-        tag: "attainment",
-        unit: Unit::Share,
-        formula: "good / (measured − undecided), good: ok and every limit of [slo] kept; cut_at_end past a limit is \
-                  decided",
-        needs: "[slo]",
-        empty_when: "no slo",
-        source: Source::Figure(|scope| scope.attainment()),
-    },
-    Metric {
-        tag: "goodput",
-        unit: Unit::RequestsPerSecond,
-        formula: "good requests whose answer ended inside the window / window",
-        needs: "[slo]",
-        empty_when: "no slo",
-        source: Source::Figure(|scope| scope.goodput()),
-    },
-    Metric {
-        tag: "slo_unmeasurable",
-        unit: Unit::Requests,
-        formula: "measured ok requests not good because a limited metric could not be measured",
-        needs: "[slo]",
-        empty_when: "no slo",
-        source: Source::Figure(|scope| scope.slo_unmeasurable()),
-    },
-    Metric {
-        tag: "finish_reasons",
-        unit: Unit::Requests,
-        formula: "measured ok requests by why their answer ended",
-        needs: "",
-        empty_when: "never",
-        source: Source::FinishReasons,
-    },
-];
-
-fn tokens(count: Option<u64>) -> Option<f64> {
-    count.map(|count| count as f64)
 }
 
 #[cfg(test)]

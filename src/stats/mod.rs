@@ -4,28 +4,38 @@
 //! run; [`verdict::judge`] says whether the figures can be trusted. What each figure means stands in
 //! [`metrics::METRICS`].
 
+pub mod censored;
+pub mod change;
+pub mod effective;
 pub mod finding;
 pub mod fold;
 pub mod histogram;
+pub mod interval;
 pub mod metrics;
+pub mod objective;
 pub mod percentile;
 mod progress;
+pub mod quantile;
+mod sample;
 mod scope;
 pub mod slo;
 pub mod statistic;
 mod tally;
 pub mod timeline;
+pub mod trend;
 pub mod verdict;
 
 pub use finding::Finding;
 pub use fold::{Fold, GapRow, PhaseSetup, SummaryRow, WorkloadSetup};
 pub use histogram::Histogram;
+pub use interval::Interval;
+pub use objective::{Judgement, Objective};
 pub use percentile::Percentile;
 pub use progress::Progress;
-pub use scope::{Figure, Scope, Window};
+pub use scope::{Figure, Rate, Scope, Window};
 pub use slo::{Slo, SloMetric};
 pub use statistic::Statistic;
-pub use tally::RowEvents;
+pub use tally::{Kept, RowEvents};
 pub use timeline::{PerSecond, TimelineRow};
 pub use verdict::{Figures, Verdict};
 

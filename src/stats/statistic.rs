@@ -36,6 +36,14 @@ impl Statistic {
         ("max", Statistic::Max),
     ];
 
+    /// The percentiles among them.
+    pub fn percentiles() -> impl Iterator<Item = (&'static str, Percentile)> {
+        Statistic::ALL.into_iter().filter_map(|(name, statistic)| match statistic {
+            Statistic::Percentile(percentile) => Some((name, percentile)),
+            _ => None,
+        })
+    }
+
     /// The fewest values it can be taken of.
     pub fn needs(self) -> u64 {
         match self {

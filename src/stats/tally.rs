@@ -3,6 +3,9 @@
 //! Values are kept exactly, 8 bytes each, since percentiles run over all of them. Instants that count only
 //! inside the window are kept too: the window of a phase that ends by count is known only at its end.
 
+use std::collections::BTreeSet;
+
+use super::censored::Reached;
 use super::histogram::Histogram;
 use super::metrics::{FinishReason, METRICS, Source, is_failed_exchange};
 use super::slo::Slo;
@@ -21,34 +24,87 @@ pub struct RowEvents<'a> {
 /// Rows of one phase and workload.
 #[derive(Clone, Debug)]
 pub(super) struct Tally {
+    /// Measured rows, in order of arrival.
+    pub(super) rows: Vec<Kept>,
     /// Values of each row metric, at its place in [`METRICS`]; empty for others.
-    samples: Vec<Vec<f64>>,
+    columns: Vec<Column>,
     pub(super) gaps: Histogram,
     pub(super) token_gaps: Histogram,
     pub(super) outcomes: OutcomeCounts,
     pub(super) measured: OutcomeCounts,
     finish_reasons: [u64; FinishReason::ALL.len()],
-    /// Due time of each request that had one, and when it was sent.
-    pub(super) dispatches: Vec<(Micros, Option<Micros>)>,
+    /// When each request was due, sent and over.
+    pub(super) dispatches: Vec<Dispatch>,
     /// End of each `ok` answer, and whether it was good.
     pub(super) answers: Vec<(Micros, bool)>,
-    /// First token of each row whose tokens count, and its prompt's length.
-    pub(super) prompts: Vec<(Micros, Option<u64>)>,
+    /// Each row whose tokens count.
+    pub(super) outputs: Vec<Output>,
     /// Output inside the window of rows whose tokens count.
     pub(super) output: Amount,
     /// Output inside the window of failed rows.
     pub(super) wasted: Amount,
-    /// Measured rows judged by their limits, and the good among them.
-    pub(super) judged: u64,
-    pub(super) good: u64,
-    /// Judged rows that were never sent: undecided after a stop.
-    pub(super) judged_not_sent: u64,
     pub(super) slo_unmeasurable: u64,
     /// Lengths of measured `ok` rows.
     pub(super) prompt_lengths: Lengths,
     pub(super) output_lengths: Lengths,
     /// Measured rows that waited for a place in flight or for their user.
     pub(super) held: u64,
+    /// Exchanges of measured rows redone on a fresh connection.
+    pub(super) reconnects: u64,
+    /// Measured rows that asked a row of the data set again.
+    pub(super) repeated: u64,
+}
+
+/// What is kept of a measured row beside its values.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    /// Due time, else send; with the index of the request it orders rows.
+    pub(super) at: Micros,
+    pub(super) request: u64,
+    pub(super) outcome: Outcome,
+    pub(super) slo_met: Option<bool>,
+    pub(super) finish_reason: FinishReason,
+    pub(super) new_connection: Option<bool>,
+}
+
+/// When a request was due, sent and over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dispatch {
+    pub(super) due: Micros,
+    pub(super) sent: Option<Micros>,
+    pub(super) ended: Option<Micros>,
+}
+
+/// An answer whose tokens count.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Output {
+    /// First and last token; both the last output where nothing was streamed.
+    pub(super) first: Micros,
+    pub(super) last: Micros,
+    /// Tokens that arrived inside the window.
+    pub(super) tokens: Option<f64>,
+    /// Whether a prompt was answered, and how long it was.
+    pub(super) prompt: Option<Option<u64>>,
+}
+
+/// Values of a metric by measured row.
+#[derive(Clone, Debug, Default)]
+struct Column {
+    /// NaN where the row has none; rows after the last that has one are missing.
+    values: Vec<f64>,
+    /// Rows whose value is only a lower bound.
+    censored: BTreeSet<u32>,
+}
+
+impl Column {
+    fn set(&mut self, row: usize, value: f64) {
+        self.values.resize(row, f64::NAN);
+        self.values.push(value);
+    }
+
+    fn value(&self, row: u32) -> Option<f64> {
+        self.values.get(row as usize).copied().filter(|value| !value.is_nan())
+    }
 }
 
 /// A sum of tokens over rows, some of which may have none to give.
@@ -144,7 +200,8 @@ impl OutcomeCounts {
 impl Tally {
     pub(super) fn new() -> Tally {
         Tally {
-            samples: vec![Vec::new(); METRICS.len()],
+            rows: Vec::new(),
+            columns: vec![Column::default(); METRICS.len()],
             gaps: Histogram::default(),
             token_gaps: Histogram::default(),
             outcomes: OutcomeCounts::default(),
@@ -152,16 +209,15 @@ impl Tally {
             finish_reasons: [0; _],
             dispatches: Vec::new(),
             answers: Vec::new(),
-            prompts: Vec::new(),
+            outputs: Vec::new(),
             output: Amount::default(),
             wasted: Amount::default(),
-            judged: 0,
-            good: 0,
-            judged_not_sent: 0,
             slo_unmeasurable: 0,
             prompt_lengths: Lengths::default(),
             output_lengths: Lengths::default(),
             held: 0,
+            reconnects: 0,
+            repeated: 0,
         }
     }
 
@@ -179,8 +235,8 @@ impl Tally {
     }
 
     fn add_instants(&mut self, record: &RequestRecord) {
-        if let Some(scheduled) = record.scheduled {
-            self.dispatches.push((scheduled, record.sent));
+        if let Some(due) = record.scheduled {
+            self.dispatches.push(Dispatch { due, sent: record.sent, ended: record.ended });
         }
         if record.outcome == Outcome::Ok
             && let Some(end) = answer_end(record)
@@ -200,18 +256,40 @@ impl Tally {
         if tokens.is_some() || record.first_token.is_some() {
             self.output.add(tokens);
         }
-        if let Some(first_token) = record.first_token {
-            self.prompts.push((first_token, record.prompt_tokens));
+        if let Some(first) = record.first_token.or(record.last_output) {
+            let last = record.last_token.unwrap_or(first).max(first);
+            let prompt = record.first_token.map(|_| record.prompt_tokens);
+            self.outputs.push(Output { first, last, tokens, prompt });
         }
     }
 
     fn add_measured(&mut self, record: &RequestRecord, slo: &Slo) {
         self.measured.add(record.outcome);
-        for (metric, sample) in METRICS.iter().zip(&mut self.samples) {
-            if let Source::Row(rows, value) = metric.source
-                && rows.contain(record)
-            {
-                sample.extend(value(record));
+        let row = self.rows.len();
+        self.rows.push(Kept {
+            at: record.scheduled.or(record.sent).unwrap_or_default(),
+            request: record.planned.request,
+            outcome: record.outcome,
+            slo_met: record.slo_met,
+            finish_reason: FinishReason::of(record.finish_reason.as_deref()),
+            new_connection: record.new_connection,
+        });
+        for (metric, column) in METRICS.iter().zip(&mut self.columns) {
+            match metric.source {
+                Source::Row(rows, value) if rows.contain(record) => {
+                    if let Some(value) = value(record) {
+                        column.set(row, value);
+                    }
+                }
+                Source::Adjusted(reached) => {
+                    if let Some(reached) = reached(record) {
+                        column.set(row, reached.at_least());
+                        if matches!(reached, Reached::Beyond(_)) {
+                            column.censored.insert(row as u32);
+                        }
+                    }
+                }
+                _ => {}
             }
         }
         if record.outcome == Outcome::Ok {
@@ -221,10 +299,8 @@ impl Tally {
             self.prompt_lengths.add_row(planned.prompt_tokens_planned, record.prompt_tokens);
             self.output_lengths.add_row(planned.output_tokens_planned, record.output_tokens);
         }
-        self.judged += u64::from(record.slo_met.is_some());
-        self.good += u64::from(record.slo_met == Some(true));
-        self.judged_not_sent += u64::from(record.slo_met.is_some() && record.outcome == Outcome::NotSent);
         self.held += u64::from(record.held.is_some_and(|held| held > Micros(0)));
+        self.reconnects += u64::from(record.reconnects.unwrap_or(0));
     }
 
     fn add_gaps(&mut self, events: RowEvents<'_>) {
@@ -240,9 +316,31 @@ impl Tally {
         }
     }
 
-    /// Values of the metric at `place` in [`METRICS`], in order of arrival.
-    pub(super) fn sample(&self, place: usize) -> &[f64] {
-        &self.samples[place]
+    /// The value of a measured row for the metric at `place` in [`METRICS`].
+    pub(super) fn value(&self, place: usize, row: u32) -> Option<f64> {
+        self.columns[place].value(row)
+    }
+
+    /// The same for an adjusted metric.
+    pub(super) fn reached(&self, place: usize, row: u32) -> Option<Reached> {
+        let column = &self.columns[place];
+        let value = column.value(row)?;
+        Some(match value {
+            cut if column.censored.contains(&row) => Reached::Beyond(cut),
+            never if never.is_infinite() => Reached::Never,
+            ms => Reached::After(ms),
+        })
+    }
+
+    /// Whether any row has a value for the metric at `place`.
+    pub(super) fn has_values(&self, place: usize) -> bool {
+        !self.columns[place].values.is_empty()
+    }
+
+    /// Adds times between events that were counted before.
+    pub(super) fn add_counted_gaps(&mut self, of_tokens: bool, time: Micros, count: u64) {
+        let histogram = if of_tokens { &mut self.token_gaps } else { &mut self.gaps };
+        histogram.add_times(time, count);
     }
 
     pub(super) fn finished(&self, reason: FinishReason) -> u64 {

@@ -39,6 +39,7 @@ pub(crate) fn row(sent_ms: u64, outcome: Outcome) -> RequestRecord {
         last_output: None,
         ended: None,
         stamp: None,
+        reads: None,
         held: None,
         connect: None,
         upload: None,

@@ -19,6 +19,8 @@ const DELAY_INVALID_SHARE: f64 = 0.1;
 const RATE_SHORTFALL: f64 = 0.02;
 /// Failed share from which the latencies of the others may be those of a server that sheds load.
 const FAILED_SHARE: f64 = 0.01;
+/// Failed share from which a tenth of all requests has no latency at all.
+const FAILED_INSUFFICIENT_SHARE: f64 = 0.1;
 /// Share of the client's own failures above which a run is invalid.
 const CLIENT_ERROR_SHARE: f64 = 0.001;
 /// Share of unfinished answers from which p99 would lie among them.
@@ -27,6 +29,12 @@ const CUT_WARNING_SHARE: f64 = 0.01;
 const CUT_INSUFFICIENT_SHARE: f64 = 0.1;
 /// The fewest answers to speak of: as many as p90 needs.
 const FEWEST_OK: u64 = 36;
+/// Windows shorter than so many median answers are mostly begin and end.
+const SHORT_WINDOW: f64 = 5.0;
+/// Rise of requests in flight and TTFT over a window, significant, from which the server does not keep up.
+const GROWTH: f64 = 0.5;
+/// Share of requests that repeat a row from which a prefix cache shows.
+const REPEATED_SHARE: f64 = 0.01;
 /// How far real lengths may differ from those asked for; a load of other lengths is another load.
 const LENGTH_DEVIATION: f64 = 0.05;
 /// Share of answers cut at their token limit from which lengths say more about the limit than the model.
@@ -83,6 +91,17 @@ pub struct Figures {
     pub uncounted: u64,
     /// Answers not good because a limited metric could not be measured.
     pub slo_unmeasurable: u64,
+    /// Those that asked a row of a data set which was asked before.
+    pub repeated: u64,
+    /// Independent answers that those had are worth, by the slowest tenth of TTFT.
+    pub effective_answers: Option<f64>,
+    /// Length of the window.
+    pub window_ms: Option<f64>,
+    /// Median E2E.
+    pub e2e_p50_ms: Option<f64>,
+    /// How far requests in flight and TTFT both rose over the window, the lesser of the two; `None` where they may as
+    /// well be level.
+    pub growth: Option<f64>,
 }
 
 /// Whether a run's figures can be trusted.
@@ -153,14 +172,35 @@ pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
         let (ok, fewest) = (figures.ok as f64, FEWEST_OK as f64);
         finding(FindingKind::FewAnswers, Severity::Insufficient, ok, fewest, figures.ok)
     });
-    let cut = share(figures.cut, figures.measured).and_then(|share| {
+    let dependent =
+        figures.effective_answers.filter(|worth| *worth < FEWEST_OK as f64 && few.is_none()).map(|worth| {
+            finding(
+                FindingKind::Dependent,
+                Severity::Insufficient,
+                worth.floor(),
+                FEWEST_OK as f64,
+                figures.ok,
+            )
+        });
+    let graded = |kind, part: u64, whole: u64, warning: f64, insufficient: f64| {
+        let share = share(part, whole)?;
         let (severity, limit) = match share {
-            over if over > CUT_INSUFFICIENT_SHARE => (Severity::Insufficient, CUT_INSUFFICIENT_SHARE),
-            over if over > CUT_WARNING_SHARE => (Severity::Warning, CUT_WARNING_SHARE),
+            over if over > insufficient => (Severity::Insufficient, insufficient),
+            over if over > warning => (Severity::Warning, warning),
             _ => return None,
         };
-        Some(finding(FindingKind::Unfinished, severity, share, limit, figures.cut))
+        Some(finding(kind, severity, share, limit, part))
+    };
+    let growing = figures.growth.filter(|growth| figures.open_loop && *growth > GROWTH).map(|growth| {
+        // Nothing in flight at first: any number of times would be as true.
+        finding(FindingKind::Growing, Severity::Insufficient, growth.min(1e3), GROWTH, 0)
     });
+    let short =
+        figures.window_ms.zip(figures.e2e_p50_ms).filter(|(_, e2e)| *e2e > 0.0).and_then(|(window, e2e)| {
+            let times = window / e2e;
+            (times < SHORT_WINDOW)
+                .then(|| finding(FindingKind::ShortWindow, Severity::Warning, times, SHORT_WINDOW, 0))
+        });
     let failed = figures.decided.saturating_sub(figures.ok + figures.dropped);
     let bursts = (figures.gaps >= FEWEST_GAPS)
         .then(|| warn_over(FindingKind::Bursts, figures.zero_gaps, figures.gaps, ZERO_GAP_SHARE));
@@ -179,13 +219,23 @@ pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
         delay(FindingKind::SendDelay, figures.send_delay_p99_ms),
         delay(FindingKind::LoopDelay, figures.loop_delay_p99_ms),
         few,
-        cut,
-        warn_over(FindingKind::Failed, failed, figures.decided, FAILED_SHARE),
+        dependent,
+        growing,
+        graded(
+            FindingKind::Unfinished,
+            figures.cut,
+            figures.measured,
+            CUT_WARNING_SHARE,
+            CUT_INSUFFICIENT_SHARE,
+        ),
+        graded(FindingKind::Failed, failed, figures.decided, FAILED_SHARE, FAILED_INSUFFICIENT_SHARE),
+        short,
         warn_over(FindingKind::Dropped, figures.dropped, figures.measured, 0.0),
         shortfall,
         lengths(FindingKind::PromptLength, figures.prompt_lengths),
         lengths(FindingKind::OutputLength, figures.output_lengths),
         truncated.flatten(),
+        warn_over(FindingKind::RepeatedRows, figures.repeated, figures.measured, REPEATED_SHARE),
         bursts.flatten(),
         some_rows(FindingKind::Uncounted, figures.uncounted),
         some_rows(FindingKind::SloUnmeasurable, figures.slo_unmeasurable),
@@ -254,7 +304,7 @@ mod tests {
     #[test]
     fn each_fault_has_its_finding_and_weight() {
         let share = |planned, real| Lengths { planned, real };
-        let cases: [(&str, Figures, &str); 19] = [
+        let cases: [(&str, Figures, &str); 27] = [
             (
                 "a delay of 6 % of TTFT",
                 Figures { send_delay_p99_ms: Some(6.0), ..sound() },
@@ -325,6 +375,34 @@ mod tests {
                 Figures { gaps: 60, zero_gaps: 59, ..sound() },
                 "bursts warning",
             ),
+            (
+                "a third of the rows were asked before",
+                Figures { repeated: 333, ..sound() },
+                "repeated_rows warning",
+            ),
+            (
+                "1,000 answers worth 30",
+                Figures { effective_answers: Some(30.4), ..sound() },
+                "dependent insufficient",
+            ),
+            ("worth 400", Figures { effective_answers: Some(400.0), ..sound() }, ""),
+            (
+                "twice as much in flight at the end",
+                Figures { growth: Some(1.0), ..sound() },
+                "growing insufficient",
+            ),
+            ("a closed loop cannot grow", Figures { growth: Some(1.0), open_loop: false, ..sound() }, ""),
+            (
+                "a window of three answers",
+                Figures { window_ms: Some(3_000.0), e2e_p50_ms: Some(1_000.0), ..sound() },
+                "short_window warning",
+            ),
+            (
+                "a window of 300 answers",
+                Figures { window_ms: Some(300_000.0), e2e_p50_ms: Some(1_000.0), ..sound() },
+                "",
+            ),
+            ("20 % failed", Figures { ok: 800, ..sound() }, "failed insufficient"),
             ("c150: no usage", Figures { uncounted: 1_000, ..sound() }, "uncounted warning"),
         ];
         for (story, figures, expected) in cases {
@@ -378,7 +456,7 @@ mod tests {
         2 requests (0.20 %) failed in the client itself (limit 0.10 %): failures of the client are not failures of the server
         requests left up to 12 ms late (p99; limit 10 ms): the schedule was not kept, and latencies from the due time contain the client
         only 30 measured requests ended ok (wanted 36): high percentiles cannot be told from fewer
-        877 requests (88.1 %) failed (limit 1.0 %): latencies are those of the answers that came
+        877 requests (88.1 %) failed (limit 10.0 %): latencies are those of the answers that came
         88 requests (8.8 %) were dropped at max_in_flight: the server saw less load than offered, and success counts them as failed
         20.0 % less was sent than was due (limit 2.0 %); 12 requests were held back: figures hold for the rate achieved, not for the one asked for
         prompts differ by 20.0 % from the length asked for (limit 5.0 %): the load is not the one described

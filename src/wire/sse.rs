@@ -12,21 +12,15 @@
 //! - a line or an event above a limit is an error, so that memory stays bounded.
 //!
 //! What comes out does not depend on how the bytes were cut. An event that lies whole in the bytes fed and is a
-//! single `data:` line, as nearly all are, is handed out where it lies. Anything else goes line by line through
-//! buffers. Keep both ways equal: the tests compare them at every cut.
+//! single `data:` line, as nearly all are, perhaps after its name, is handed out where it lies. Anything else goes
+//! line by line through buffers. Keep both ways equal: the tests compare them at every cut.
 
-use std::error::Error;
-use std::fmt;
 use std::mem;
 use std::ops::ControlFlow;
 
 use memchr::memchr2;
 
-/// Largest line and largest event by default: 16 MiB.
-pub const EVENT_LIMIT_BYTES: usize = 16 << 20;
-
-/// Buffers larger than this are given back after the event that needed them.
-const RETAINED_BYTES: usize = 64 << 10;
+use super::{EVENT_LIMIT_BYTES, Overflow, empty};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
@@ -42,6 +36,13 @@ pub struct Event<'a> {
     pub data: &'a [u8],
 }
 
+impl Event<'_> {
+    /// Whether it is handed out: not without data, unless it is a failure.
+    fn says_something(&self) -> bool {
+        !self.data.is_empty() || self.name == b"error"
+    }
+}
+
 /// The field that carries an event's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
@@ -50,21 +51,6 @@ pub enum Field {
     /// `error`, by which old llama.cpp servers report a failure inside a stream.
     Error,
 }
-
-/// A line or an event was larger than the parser's limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overflow {
-    /// The limit.
-    pub limit_bytes: usize,
-}
-
-impl fmt::Display for Overflow {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an event of the stream is larger than {} bytes", self.limit_bytes)
-    }
-}
-
-impl Error for Overflow {}
 
 /// Reads one stream.
 #[derive(Debug)]
@@ -134,11 +120,11 @@ impl Parser {
                 continue;
             }
             if self.is_between_events()
-                && let Some((data, after)) = split_whole_event(rest, self.limit_bytes)
+                && let Some((event, after)) = split_whole_event(rest, self.limit_bytes)
             {
                 rest = after;
-                if !data.is_empty()
-                    && let ControlFlow::Break(value) = on(Event { name: b"", field: Field::Data, data })
+                if event.says_something()
+                    && let ControlFlow::Break(value) = on(event)
                 {
                     return Ok(ControlFlow::Break(value));
                 }
@@ -263,13 +249,13 @@ impl Parser {
         let name = self.name.as_slice();
         let error = self.error.strip_suffix(b"\n");
         let data = self.data.strip_suffix(b"\n").unwrap_or_default();
-        let is_failure_without_data = name == b"error" && error.is_none();
         let mut flow = match error {
             Some(data) => on(Event { name, field: Field::Error, data }),
             None => ControlFlow::Continue(()),
         };
-        if flow.is_continue() && (!data.is_empty() || is_failure_without_data) {
-            flow = on(Event { name, field: Field::Data, data });
+        let event = Event { name, field: Field::Data, data };
+        if flow.is_continue() && (error.is_none() || !data.is_empty()) && event.says_something() {
+            flow = on(event);
         }
         empty(&mut self.name);
         empty(&mut self.data);
@@ -283,32 +269,39 @@ impl Parser {
     }
 }
 
-/// Splits `data: …` and its blank line off the front of `bytes`: the data, and what follows. `None` where the
-/// front is anything else or not all there, or ends in a lone CR.
-fn split_whole_event(bytes: &[u8], limit_bytes: usize) -> Option<(&[u8], &[u8])> {
-    let value = bytes.strip_prefix(b"data:")?;
-    let end = memchr2(b'\n', b'\r', value)?;
-    let (value, ends) = value.split_at(end);
+/// Splits `data: …` and its blank line off the front of `bytes`, perhaps with `event: …` before: the event, and
+/// what follows. `None` where the front is anything else or not all there, or ends a line in a lone CR.
+fn split_whole_event(bytes: &[u8], limit_bytes: usize) -> Option<(Event<'_>, &[u8])> {
+    let (name, value) = match bytes.strip_prefix(b"data:") {
+        Some(value) => (b"".as_slice(), value),
+        None => {
+            let name = bytes.strip_prefix(b"event:")?;
+            let (name, ends) = name.split_at(memchr2(b'\n', b'\r', name)?);
+            let data = ends.strip_prefix(b"\n").or_else(|| ends.strip_prefix(b"\r\n"))?;
+            (name, data.strip_prefix(b"data:")?)
+        }
+    };
+    let (value, ends) = value.split_at(memchr2(b'\n', b'\r', value)?);
     let after = ends.strip_prefix(b"\n\n").or_else(|| ends.strip_prefix(b"\r\n\r\n"))?;
-    let fits = b"data:".len() + value.len() <= limit_bytes;
-    fits.then(|| (value.strip_prefix(b" ").unwrap_or(value), after))
+    let fits = b"event:data:".len() + name.len() + value.len() <= limit_bytes;
+    let event = Event { name: strip_space(name), field: Field::Data, data: strip_space(value) };
+    fits.then_some((event, after))
 }
 
 /// Name and value of a line that is not empty. A comment has an empty name.
 fn split_field(line: &[u8]) -> (&[u8], &[u8]) {
     let Some(colon) = memchr::memchr(b':', line) else { return (line, b"") };
     let value = &line[colon + 1..];
-    (&line[..colon], value.strip_prefix(b" ").unwrap_or(value))
+    (&line[..colon], strip_space(value))
+}
+
+fn strip_space(value: &[u8]) -> &[u8] {
+    value.strip_prefix(b" ").unwrap_or(value)
 }
 
 fn append_line(lines: &mut Vec<u8>, line: &[u8]) {
     lines.extend_from_slice(line);
     lines.push(b'\n');
-}
-
-fn empty(buffer: &mut Vec<u8>) {
-    buffer.clear();
-    buffer.shrink_to(RETAINED_BYTES);
 }
 
 #[cfg(test)]

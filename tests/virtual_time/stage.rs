@@ -25,7 +25,7 @@ use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
 use tonnage::run::stop::{Stop, StopSwitch};
 use tonnage::run::{Ending, Run};
-use tonnage::scenario::{History, Overrides, PromptSource, Scenario, parse};
+use tonnage::scenario::{History, Overrides, PromptSource, Scenario, Transport, parse};
 use tonnage::seed::Seed;
 use tonnage::sim::{Options, Profile, Server};
 use tonnage::stats::{Finding, SummaryRow, TimelineRow};
@@ -185,6 +185,7 @@ impl Stage {
                 stream: workload.request.stream,
                 temperature: Some(workload.request.temperature),
                 extra: workload.request.extra.clone(),
+                ..BodyOptions::default()
             },
         });
         let plan = self.plan(scenario);
@@ -234,9 +235,11 @@ impl Stage {
             authority: "server".to_owned(),
             path: scenario.target.api.path().to_owned(),
             models_path: "/v1/models".to_owned(),
+            health_path: "/health".to_owned(),
             api: scenario.target.api,
             headers: Vec::new(),
             timeouts: scenario.target.timeouts,
+            transport: Transport::default(),
         };
         let client = Client::new(clock.clone(), connector, settings).unwrap();
         let results = tempfile::tempdir().unwrap();
@@ -383,6 +386,7 @@ fn manifest() -> Manifest {
         origin_monotonic_ns: None,
         timeouts: Timeouts::default(),
         phases: Vec::new(),
+        workloads: Vec::new(),
         skipped_rows: Vec::new(),
         about: BTreeMap::new(),
         verdict: None,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tonnage::sim::{CostModel, Parameters, Profile};
+use tonnage::sim::{CostModel, FixedCost, Parameters, Profile};
 
 use crate::answer::{Answer, ms};
 use crate::stage::Stage;
@@ -72,11 +72,11 @@ fn instants_are_rounded_once_half_to_even_from_the_run_start() {
 /// Steps of 5.000123 ms, 0.070001 ms more for each sequence and 1 ms for a prompt of 7 tokens.
 #[test]
 fn the_simulated_server_is_timed_to_its_exact_steps() {
-    let cost = CostModel {
+    let cost = CostModel::Fixed(FixedCost {
         step_overhead: Duration::from_nanos(5_000_123),
         sequence_cost: Duration::from_nanos(70_001),
         prefill_tokens_per_s: Some(7_000.0),
-    };
+    });
     let profile = Profile::new("by-hand", Parameters { cost, ..Parameters::default() }).unwrap();
     let stage = Stage::chat(
         "output.max_tokens = 3\nrequest.extra = { ignore_eos = true }\n\

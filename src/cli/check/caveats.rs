@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::preview::{Certainty, Count, PhasePreview, Preview, Span};
+use super::amounts::{Certainty, Count, Span};
+use super::preview::{PhasePreview, Preview};
 use super::text::{duration, number};
 use crate::cli::environment;
 use crate::dataset::{Dataset, WhenExhausted};

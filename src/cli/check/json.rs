@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::amounts::{Certainty, Count, Span};
 use super::lengths::Lengths;
-use super::preview::{Certainty, Count, PhasePreview, Span, WorkloadPreview, plan};
+use super::preview::{PhasePreview, WorkloadPreview, ends_with_the_server, plan};
 use super::{Checked, Sound};
 use crate::dataset::Dataset;
 use crate::diagnostic::{Diagnostic, Severity};
@@ -57,6 +58,7 @@ fn preview(sound: &Sound) -> Value {
             .map(|((workload, course), dataset)| self::workload(&workload.name, course, dataset.as_deref()))
             .collect::<Vec<_>>(),
         "output_tokens_at_most": preview.output_tokens,
+        "exact": preview.is_exact,
         "sampled": preview.is_sampled,
     })
 }
@@ -158,6 +160,10 @@ fn requests(sound: &Sound, most: u64) -> Value {
             }
         }
         requests.truncate(most);
+        // What follows depends on how many of these are sent.
+        if ends_with_the_server(phase) {
+            break;
+        }
     }
     requests.into()
 }

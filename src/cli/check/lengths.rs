@@ -58,3 +58,33 @@ impl Lengths {
         short(words).zip(short(characters))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::{Source, WhenExhausted};
+
+    fn dataset(rows: usize) -> Dataset {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = (0..rows).map(|i| format!("\"{}\"\n", "é ".repeat(i + 1))).collect::<String>();
+        std::fs::write(file.path(), text).unwrap();
+        let (shuffle, when_exhausted) = (false, WhenExhausted::Stop);
+        Dataset::scan(&Source { path: file.path().to_owned(), format: None, shuffle, when_exhausted })
+            .unwrap()
+    }
+
+    #[test]
+    fn prompts_are_counted_in_words_and_in_characters() {
+        let (words, characters) = Lengths::of_prompts(&dataset(100)).unwrap();
+        assert_eq!(words, Lengths { min: 1, p50: 50, p90: 90, p99: 99, max: 100, is_sampled: false });
+        assert_eq!((characters.min, characters.p50, characters.max), (2, 100, 200));
+        assert_eq!(Lengths::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn of_many_prompts_some_are_taken_from_all_over_the_file() {
+        let (words, _) = Lengths::of_prompts(&dataset(2_500)).unwrap();
+        assert!(words.is_sampled);
+        assert_eq!((words.min, words.p50), (1, 1_248));
+    }
+}

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::amounts::{Certainty, Count, Span, middle_of_poisson};
 use super::lengths::Lengths;
 use crate::arrival::{Arrivals, Process};
 use crate::dataset::{Dataset, RowOrder, WhenExhausted};
@@ -25,6 +26,8 @@ pub(super) struct Preview {
     pub(super) workloads: Vec<WorkloadPreview>,
     /// The most tokens that all answers together may have; `None` where the number of requests is not known.
     pub(super) output_tokens: Option<u64>,
+    /// Whether its counts are those of every run, as far as the server lets it come.
+    pub(super) is_exact: bool,
     /// Whether the plan was walked in part only.
     pub(super) is_sampled: bool,
 }
@@ -57,60 +60,6 @@ pub(super) struct WorkloadPreview {
     pub(super) output_tokens: Option<Lengths>,
 }
 
-/// A time, and how far to trust it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) time: Duration,
-    pub(super) certainty: Certainty,
-}
-
-/// How far to trust a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Certainty {
-    /// It is this.
-    Exact,
-    /// It depends on the seed.
-    About,
-    /// It depends on the server, and this is the longest.
-    AtMost,
-}
-
-impl Span {
-    fn new(time: Duration, certainty: Certainty) -> Span {
-        Span { time, certainty }
-    }
-
-    /// One after the other.
-    pub(super) fn then(self, other: Span) -> Span {
-        Span::new(self.time.saturating_add(other.time), self.certainty.max(other.certainty))
-    }
-}
-
-/// A number of requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Count {
-    /// This many.
-    Exactly(u64),
-    /// It depends on the seed: between `low` and `high` for 19 seeds of 20.
-    Between { expected: u64, low: u64, high: u64 },
-    /// It depends on the seed.
-    About(u64),
-    /// It depends on the server, and this is the most.
-    AtMost(u64),
-}
-
-impl Count {
-    /// The number to reckon with.
-    pub(super) fn number(self) -> u64 {
-        match self {
-            Count::Exactly(count)
-            | Count::About(count)
-            | Count::AtMost(count)
-            | Count::Between { expected: count, .. } => count,
-        }
-    }
-}
-
 /// The plan of a scenario; that of the first seed where it states none.
 pub(super) fn plan(scenario: &Arc<Scenario>, datasets: &[Option<Arc<Dataset>>]) -> Plan {
     let seed = Seed(scenario.seed.unwrap_or_default());
@@ -134,6 +83,7 @@ impl Preview {
             most: (MOST_WALKED / scenario.phases.len().max(1) as u64).max(1),
             walked: vec![Vec::new(); scenario.workloads.len()],
             requests: vec![Some(0.0); scenario.workloads.len()],
+            is_open: false,
             is_sampled: false,
         };
         let mut start = Some(Span::new(Duration::ZERO, Certainty::Exact));
@@ -143,7 +93,10 @@ impl Preview {
             start = start.zip(phase.length).map(|(start, length)| start.then(length));
             phases.push(phase);
         }
-        let output_tokens = look.output_tokens();
+        let is_drawn =
+            |phase: &PhasePreview| matches!(phase.requests, Some(Count::Between { .. } | Count::About(_)));
+        let is_exact = !look.is_sampled && !look.is_open && !phases.iter().any(is_drawn);
+        let output_tokens = look.output_tokens(is_exact);
         let workloads = scenario.workloads.iter().zip(datasets).enumerate();
         let workloads = workloads.map(|(index, (workload, dataset))| {
             let (prompt_words, prompt_characters) = match (&workload.prompt, dataset) {
@@ -159,7 +112,8 @@ impl Preview {
                 output_tokens: Lengths::of(std::mem::take(&mut look.walked[index])),
             }
         });
-        Preview { phases, workloads: workloads.collect(), output_tokens, is_sampled: look.is_sampled }
+        let (workloads, is_sampled) = (workloads.collect(), look.is_sampled);
+        Preview { phases, workloads, output_tokens, is_exact, is_sampled }
     }
 }
 
@@ -177,6 +131,8 @@ struct Look<'a> {
     walked: Vec<Vec<u64>>,
     /// Requests of each workload so far, about; `None` once they depend on the server.
     requests: Vec<Option<f64>>,
+    /// Whether what earlier phases have sent depends on the server.
+    is_open: bool,
     is_sampled: bool,
 }
 
@@ -193,6 +149,7 @@ struct Walk {
 impl Look<'_> {
     fn phase(&mut self, index: usize, start: Option<Span>) -> PhasePreview {
         let phase = &self.scenario.phases[index];
+        let before = ends_with_the_server(phase).then(|| self.plan.clone());
         let walk = self.walk(index, phase);
         let requests = match walk.ended_by {
             Some(ended_by) => self.count_of_whole(phase, &walk, ended_by),
@@ -202,40 +159,32 @@ impl Look<'_> {
             Some(ended_by) => ended_by == EndedBy::Data,
             None => matches!(requests, Some(Count::About(_))),
         };
-        let depends_on_server = matches!(phase.load, Load::Closed { .. }) && phase.duration.is_some();
-        let requests = match depends_on_server {
+        // How many rows are left to a phase depends on how many those before it have taken.
+        let may_be_less = before.is_some() || self.is_open && self.has_ending_data();
+        let requests = match may_be_less {
             true => requests.map(|count| Count::AtMost(count.number())),
             false => requests,
         };
         let length = self.length(phase, &walk, requests);
+        if let Some(before) = before {
+            self.plan = before;
+            self.is_open = true;
+        }
         for (workload, seen) in walk.by_workload.iter().enumerate() {
-            let here = match walk.ended_by {
-                Some(_) => requests.map(|_| *seen as f64),
-                None => requests.map(|count| count.number() as f64 * self.shares[workload]),
-            };
+            let here = requests.map(|count| match (walk.ended_by, count) {
+                (None, count) | (_, count @ Count::Between { .. }) => {
+                    count.number() as f64 * self.shares[workload]
+                }
+                (Some(_), _) => *seen as f64,
+            });
             let sum = self.requests[workload].zip(here).map(|(sum, here)| sum + here);
             // A workload that is never drawn has no requests, however many there are.
             self.requests[workload] = sum.or((self.shares[workload] == 0.0).then_some(0.0));
         }
         // A phase without end is walked in part by nature.
         self.is_sampled |= walk.ended_by.is_none() && requests.is_some();
-        let measured = match (phase.measure, requests) {
-            (false, _) => Some(0),
-            (true, Some(Count::AtMost(_))) => None,
-            (true, Some(count)) if (phase.warm_up, phase.cool_down) == (Margin::NONE, Margin::NONE) => {
-                Some(count.number())
-            }
-            (true, Some(count)) => match (&phase.load, walk.ended_by, length) {
-                (Load::Closed { .. }, _, _) => None,
-                (Load::Open { .. }, Some(_), _) => Some(walk.measured),
-                (Load::Open { .. }, None, length) => length.map(|length| {
-                    let left = length.time.saturating_sub(unmeasured(phase)).as_secs_f64();
-                    (count.number() as f64 * left / length.time.as_secs_f64().max(f64::MIN_POSITIVE)) as u64
-                }),
-            },
-            (true, None) => None,
-        };
-        PhasePreview { start, length, requests, measured, ends_with_data: runs_out && !depends_on_server }
+        let measured = measured(phase, &walk, requests, length);
+        PhasePreview { start, length, requests, measured, ends_with_data: runs_out && !may_be_less }
     }
 
     fn walk(&mut self, index: usize, phase: &Phase) -> Walk {
@@ -300,7 +249,7 @@ impl Look<'_> {
                 Some(Count::Between { expected: expected.round() as u64, low, high })
             }
             (Load::Open { process, .. }, Some(duration)) => {
-                Some(Count::Exactly(process.expected(duration).ceil() as u64))
+                Some(Count::Exactly(whole_gaps(process.expected(duration))))
             }
             _ => None,
         };
@@ -332,20 +281,34 @@ impl Look<'_> {
         left.min_by(f64::total_cmp)
     }
 
+    /// Whether a data set that ends is drawn on.
+    fn has_ending_data(&self) -> bool {
+        let mut drawn = self.scenario.workloads.iter().filter(|workload| workload.weight > 0.0);
+        drawn.any(|workload| {
+            matches!(&workload.prompt, PromptSource::Dataset(set) if set.when_exhausted != WhenExhausted::Repeat)
+        })
+    }
+
     fn length(&self, phase: &Phase, walk: &Walk, requests: Option<Count>) -> Option<Span> {
         let rate = match &phase.load {
             Load::Open { process, .. } => process.peak_per_second().unwrap_or(f64::INFINITY),
             Load::Closed { .. } => {
                 // Users may be through with their requests, or the rows, before.
-                let may_end = phase.requests.is_some() || self.rows_left().is_some();
+                let may_end = phase.requests.is_some() || self.has_ending_data();
                 let certainty = if may_end { Certainty::AtMost } else { Certainty::Exact };
                 return phase.duration.map(|duration| Span::new(duration, certainty));
             }
         };
+        let is_less = matches!(requests, Some(Count::AtMost(_)));
         let drawn = self.scenario.seed.is_none() && matches!(requests, Some(Count::About(_)));
         let drawn = drawn || self.scenario.seed.is_none() && random_times(phase);
-        let certainty = if drawn { Certainty::About } else { Certainty::Exact };
-        let whole = phase.duration.map(|duration| Span::new(duration, Certainty::Exact));
+        let certainty = match (is_less, drawn) {
+            (true, _) => Certainty::AtMost,
+            (false, true) => Certainty::About,
+            (false, false) => Certainty::Exact,
+        };
+        let least = if is_less { Certainty::AtMost } else { Certainty::Exact };
+        let whole = phase.duration.map(|duration| Span::new(duration, least));
         match (walk.ended_by, requests) {
             (Some(EndedBy::Duration), _) => whole,
             (Some(_), _) => Some(Span::new(walk.last, certainty)),
@@ -354,40 +317,59 @@ impl Look<'_> {
                 match phase.duration {
                     // The last of many arrivals is as good as the end.
                     Some(duration) if time.as_secs_f64() > 0.98 * duration.as_secs_f64() => whole,
-                    _ => Some(Span::new(time, Certainty::About)),
+                    _ => Some(Span::new(time, certainty.max(Certainty::About))),
                 }
             }
             (None, None) => whole,
         }
     }
 
-    /// The most tokens of all answers: those walked where all were, else as many for each request as those.
-    fn output_tokens(&self) -> Option<u64> {
+    /// The most tokens of all answers: those walked where they are those of every run, else by their law.
+    fn output_tokens(&self, is_exact: bool) -> Option<u64> {
         let mut sum = 0.0;
         for (index, workload) in self.scenario.workloads.iter().enumerate() {
             let requests = self.requests[index]?;
-            let walked = &self.walked[index];
-            let mean = match walked.len() {
-                0 => workload.max_tokens.mean(),
-                count => walked.iter().sum::<u64>() as f64 / count as f64,
+            sum += match is_exact {
+                true => self.walked[index].iter().sum::<u64>() as f64,
+                false => requests * workload.max_tokens.mean(),
             };
-            sum += requests * mean;
         }
         Some(sum.round() as u64)
     }
 }
 
-/// What of a phase's length is not measured.
-fn unmeasured(phase: &Phase) -> Duration {
-    phase.warm_up.time().saturating_add(phase.cool_down.time())
+/// Whether a phase takes as many requests as the server lets it: users that send until a time is over.
+pub(super) fn ends_with_the_server(phase: &Phase) -> bool {
+    matches!(phase.load, Load::Closed { .. }) && phase.duration.is_some()
 }
 
-/// How the plan of a phase ended. A data set that must not run out ends it as one that may.
-fn ended_by(plan: &Plan) -> Option<EndedBy> {
-    match plan.end(0) {
-        End::By(by) => Some(by),
-        End::NoRow { .. } => Some(EndedBy::Data),
+/// Requests of a phase that will be measured, about.
+fn measured(phase: &Phase, walk: &Walk, requests: Option<Count>, length: Option<Span>) -> Option<u64> {
+    if !phase.measure {
+        return Some(0);
     }
+    match (requests?, &phase.load) {
+        (Count::AtMost(_), _) => None,
+        (count, _) if (phase.warm_up, phase.cool_down) == (Margin::NONE, Margin::NONE) => {
+            Some(count.number())
+        }
+        (_, Load::Closed { .. }) => None,
+        (Count::Exactly(_), Load::Open { .. }) if walk.ended_by.is_some() => Some(walk.measured),
+        (count, Load::Open { .. }) => {
+            let whole = length?.time;
+            let share = whole.saturating_sub(unmeasured(phase)).as_secs_f64() / whole.as_secs_f64();
+            // A phase of no length has no share to speak of.
+            share.is_finite().then(|| (count.number() as f64 * share).round() as u64)
+        }
+    }
+}
+
+/// Arrivals at equal distances in a time of `expected` of them, one at its start. A product that misses a whole
+/// number by its rounding is that number.
+fn whole_gaps(expected: f64) -> u64 {
+    let nearest = expected.round();
+    let is_whole = (expected - nearest).abs() <= expected * 1e-12;
+    if is_whole { nearest as u64 } else { expected.ceil() as u64 }
 }
 
 fn random_times(phase: &Phase) -> bool {
@@ -399,24 +381,26 @@ fn random_times(phase: &Phase) -> bool {
     }
 }
 
-/// Where 95 of 100 counts of a Poisson law of this mean lie. Exact below 400, by its normal limit above.
-fn middle_of_poisson(mean: f64) -> (u64, u64) {
-    if mean > 400.0 {
-        let reach = 1.96 * mean.sqrt();
-        return ((mean - reach).floor() as u64, (mean + reach).ceil() as u64);
-    }
-    let (mut probability, mut below) = (libm::exp(-mean), 0.0);
-    let (mut low, mut count) = (None, 0_u64);
-    loop {
-        below += probability;
-        if below > 0.025 {
-            low.get_or_insert(count);
-        }
-        // The sum may end a rounding short of one.
-        if below >= 0.975 || count > 1_000 {
-            return (low.unwrap_or(count), count);
-        }
-        count += 1;
-        probability *= mean / count as f64;
+/// What of a phase's length is not measured.
+fn unmeasured(phase: &Phase) -> Duration {
+    phase.warm_up.time().saturating_add(phase.cool_down.time())
+}
+
+/// Why a plan has no further session; a data set that must not end is one that has.
+fn ended_by(plan: &Plan) -> Option<EndedBy> {
+    Some(match plan.end(0) {
+        End::By(by) => by,
+        End::NoRow { .. } => EndedBy::Data,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_adds_no_arrival() {
+        assert_eq!(whole_gaps(0.1 * 30.0), 3);
+        assert_eq!([whole_gaps(0.0), whole_gaps(2.5), whole_gaps(1e7)], [0, 3, 10_000_000]);
     }
 }

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::Sound;
+use super::amounts::{Certainty, Count, Span};
 use super::lengths::Lengths;
-use super::preview::{Certainty, Count, PhasePreview, Span, plan};
+use super::preview::{PhasePreview, ends_with_the_server, plan};
 use crate::arrival::Process;
 use crate::dataset::Dataset;
 use crate::plan::{Start, Turn};
@@ -59,7 +60,10 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
         }
     }
     match preview.output_tokens {
-        Some(tokens) => writeln!(out, "answers: at most {} tokens in all", grouped(tokens))?,
+        Some(tokens) => {
+            let about = if preview.is_exact { "" } else { "about " };
+            writeln!(out, "answers: at most {about}{} tokens in all", grouped(tokens))?;
+        }
         None => writeln!(out, "answers: their number depends on the server")?,
     }
     let drains = if scenario.phases.len() > 1 { "Times leave out how long each phase drains. " } else { "" };
@@ -113,6 +117,9 @@ pub(super) fn write_plan(out: &mut impl Write, sound: &Sound, most: u64) -> io::
                     planned.request, phase.name
                 )?;
             }
+        }
+        if left > 0 && ends_with_the_server(phase) {
+            return writeln!(out, "What follows depends on how many of these the server lets be sent.");
         }
     }
     Ok(())

@@ -1,14 +1,19 @@
 //! Answers as servers send them, event by event, and the law of the template.
 
 mod cases;
+mod completions;
 mod law;
+mod llamacpp;
+mod messages;
+mod ollama;
+mod responses;
 
 use std::ops::ControlFlow;
 
 use super::*;
 use crate::protocol::ToolCall;
 use crate::record::Outcome;
-use crate::wire::sse::Parser;
+use crate::wire::Parser;
 
 /// An event of chat completions around `delta`, without a finish reason.
 fn delta(delta: &str) -> String {
@@ -81,15 +86,19 @@ impl Read {
     }
 }
 
-/// Reads a stream given in `pieces`, as an exchange would: it stops at the end marker.
+/// Reads a stream of chat completions given in `pieces`.
 fn read_pieces<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
-    let mut decoder = Decoder::new(Api::Chat, Some(1 << 20));
+    read_pieces_as(Api::Chat, pieces)
+}
+
+/// Reads a stream given in `pieces`, as an exchange would: it stops at the end marker.
+fn read_pieces_as<'a>(api: Api, pieces: impl IntoIterator<Item = &'a [u8]>) -> Read {
+    let mut decoder = Decoder::new(api, Some(1 << 20));
     let mut steps = Vec::new();
-    let mut parser = Parser::new();
+    let mut parser = Parser::new(api.framing());
     let mut on = |event: Event<'_>| {
-        let step = decoder.event(event);
-        steps.push(step);
-        if step == Step::Done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        steps.push(decoder.event(event));
+        if decoder.answer().done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let mut is_open = true;
     for piece in pieces {
@@ -106,8 +115,28 @@ fn read<S: AsRef<str>>(events: &[S]) -> Read {
     read_pieces([text.as_bytes()])
 }
 
+/// Reads a stream whole, and again cut everywhere, which must come to the same.
+fn read_as(api: Api, stream: &str) -> Read {
+    let bytes = stream.as_bytes();
+    let whole = read_pieces_as(api, [bytes]);
+    for cut in 0..=bytes.len() {
+        let read = read_pieces_as(api, [&bytes[..cut], &bytes[cut..]]);
+        assert_eq!((read.steps, &read.answer), (whole.steps.clone(), &whole.answer), "cut at {cut}");
+    }
+    whole
+}
+
+/// Named events, of which each is its name and its data.
+fn named(events: &[(&str, &str)]) -> String {
+    events.iter().map(|(name, json)| format!("event: {name}\ndata: {json}\n\n")).collect()
+}
+
 fn read_document(body: &str) -> Read {
-    let mut decoder = Decoder::new(Api::Chat, Some(1 << 20));
+    read_document_as(Api::Chat, body)
+}
+
+fn read_document_as(api: Api, body: &str) -> Read {
+    let mut decoder = Decoder::new(api, Some(1 << 20));
     let steps = vec![decoder.document(body.as_bytes())];
     Read { steps, answer: decoder.into_answer() }
 }

@@ -157,6 +157,41 @@ headers = { x-tenant = "load" }"#,
                 r#"{ connect = "5s", first_token = "120s" }"#,
                 "How long a request may take before it is given up.",
             ),
+            key(
+                "ready_within",
+                ANY_DURATION,
+                Fallback::Value(r#""30s""#),
+                r#""5m""#,
+                "How long a server that is not there yet, or still loading, is waited for; `0s` looks once.",
+            ),
+            key(
+                "connections",
+                Kind::Choice(&["reuse", "per_request", "per_user"]),
+                Fallback::Value(r#""reuse""#),
+                r#""per_request""#,
+                "Who shares connections: all requests; none; or those of one user of a closed loop.",
+            ),
+            key(
+                "retries",
+                Kind::Table("target.retries"),
+                Fallback::None("a refusal is a failure"),
+                r#"{ attempts = 3, on = [429, 503] }"#,
+                "Which refusals are answered by another attempt. Its time counts from the first one's send.",
+            ),
+            key(
+                "tls",
+                Kind::Table("target.tls"),
+                Fallback::None("verified by the URL's name against the Mozilla roots"),
+                r#"{ cert = "client.pem", key = "client.key" }"#,
+                "How the server's certificate is verified, and ours shown, where the URL is of `https`.",
+            ),
+            key(
+                "stamps",
+                Kind::Choice(&["kernel", "user"]),
+                Fallback::Value(r#""kernel""#),
+                r#""user""#,
+                "What times the arrival of bytes: the kernel, where it can (HTTP/1.1 over TCP or TLS), or the read.",
+            ),
         ],
     },
     Table {
@@ -172,6 +207,76 @@ sim.profile = "8b-h100""#,
             r#""8b-h100""#,
             "Model and machine to simulate.",
         )],
+    },
+    Table {
+        path: "target.retries",
+        doc: "Which refusals are answered by another attempt. The wait between two is what the server's `retry-after` \
+              says, in seconds, up to a minute; else half a second, doubled each time up to eight.",
+        example: r#"[target]
+url = "http://127.0.0.1:8000"
+retries = { attempts = 3, on = [429, 503] }"#,
+        one_of: &[],
+        keys: &[
+            key(
+                "attempts",
+                Kind::Integer { min: 2, max: 100 },
+                Fallback::Value("3"),
+                "3",
+                "Most attempts of one request, the first included.",
+            ),
+            key(
+                "on",
+                Kind::Statuses,
+                Fallback::Value("[429, 503]"),
+                "[429, 503]",
+                "Statuses that are worth another.",
+            ),
+        ],
+    },
+    Table {
+        path: "target.tls",
+        doc: "How the server's certificate is verified, and ours shown.",
+        example: r#"[target]
+url = "https://llm.example.org"
+tls.server_name = "llm.internal""#,
+        one_of: &[],
+        keys: &[
+            key(
+                "ca",
+                Kind::Path,
+                Fallback::None("the Mozilla roots"),
+                r#""ca.pem""#,
+                "PEM file of the authorities to trust instead.",
+            ),
+            key(
+                "cert",
+                Kind::Path,
+                Fallback::None("no certificate of ours"),
+                r#""client.pem""#,
+                "PEM file of our own certificate and those above it; `key` goes with it.",
+            ),
+            key(
+                "key",
+                Kind::Path,
+                Fallback::None("no certificate of ours"),
+                r#""client.key""#,
+                "PEM file of its key.",
+            ),
+            key(
+                "server_name",
+                Kind::Text,
+                Fallback::None("the URL's"),
+                r#""llm.internal""#,
+                "The name that the server's certificate must bear.",
+            ),
+            key(
+                "insecure",
+                Kind::Boolean,
+                Fallback::Value("false"),
+                "false",
+                "Take anybody for the server. For tests alone: the key goes to whoever answers.",
+            ),
+        ],
     },
     Table {
         path: "target.timeouts",

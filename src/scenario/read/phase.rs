@@ -8,7 +8,7 @@ use crate::arrival::{Arrivals, Curve, Process};
 use crate::dataset::{TimeUnit, TraceFormat, TraceSource, WhenExhausted};
 use crate::distribution::{Distribution, TimeLaw};
 use crate::scenario::fields::Fields;
-use crate::scenario::phase::ARRIVALS;
+use crate::scenario::phase::{ARRIVALS, sent_by};
 use crate::scenario::values::Field;
 use crate::scenario::{
     Also, History, Load, Margin, Phase, PromptSource, Requests, Rhythm, SessionForm, StopRules, WhenFull,
@@ -40,6 +40,10 @@ pub(super) fn phase(fields: &Fields<'_>, workloads: Option<&[Workload]>) -> Opti
             check_counts(fields, duration, margins, requests, load);
         }
     }
+    if let (Some(workloads), Some(own), Some(also), Some(requests)) = (workloads, &own, &also, requests) {
+        let sent = sent_by(own, also, 0, workloads);
+        check_bounds(fields, requests, load.as_ref(), sent.map(|index| &workloads[index]));
+    }
     let phase = Phase {
         name: name?,
         duration,
@@ -54,7 +58,6 @@ pub(super) fn phase(fields: &Fields<'_>, workloads: Option<&[Workload]>) -> Opti
     };
     if let Some(workloads) = workloads {
         check_loads(fields, &phase, workloads);
-        check_bounds(fields, &phase, workloads);
     }
     Some(phase)
 }
@@ -206,19 +209,23 @@ fn check_loads(fields: &Fields<'_>, phase: &Phase, workloads: &[Workload]) {
     }
 }
 
-/// A phase must end.
-fn check_bounds(fields: &Fields<'_>, phase: &Phase, workloads: &[Workload]) {
-    let used = phase.workloads_of(0, workloads).into_iter().map(|index| &workloads[index]);
-    let mut sets = used.filter(|workload| workload.weight > 0.0).map(|workload| match &workload.prompt {
+/// A phase must end. `sent` are the workloads of its main load.
+fn check_bounds<'w>(
+    fields: &Fields<'_>,
+    requests: Option<Requests>,
+    load: Option<&Load>,
+    sent: impl Iterator<Item = &'w Workload> + Clone,
+) {
+    let mut sets = sent.filter(|workload| workload.weight > 0.0).map(|workload| match &workload.prompt {
         PromptSource::Dataset(set) => Some(set.when_exhausted),
         PromptSource::Synthetic { .. } => None,
     });
-    if phase.requests == Some(Requests::All) && sets.clone().any(|set| set.is_none()) {
+    if requests == Some(Requests::All) && sets.clone().any(|set| set.is_none()) {
         let message = "`requests = \"all\"` sends every row once, and a workload has no rows";
         fields.problems.error(fields.place("requests"), message, "give a number, or a `duration`");
     }
     let ends_itself =
-        matches!(&phase.load, Load::Open { process: Process::Recorded(_) | Process::Varying { .. }, .. });
+        matches!(load, Some(Load::Open { process: Process::Recorded(_) | Process::Varying { .. }, .. }));
     let is_bounded = fields.mentions("duration")
         || fields.mentions("requests")
         || fields.problems.is_partial()

@@ -340,6 +340,10 @@ api = "chat"  # default
 timeouts.connect = "5s"  # default
 timeouts.first_token = "2m"  # default
 timeouts.idle = "1m"  # default
+ready_within = "30s"  # default
+connections = "reuse"  # default
+tls.insecure = false  # default
+stamps = "kernel"  # default
 
 [[workload]]
 name = "w"  # base.toml:6

@@ -6,28 +6,29 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::sim::{CostModel, Parameters};
+use crate::sim::{CostModel, FixedCost, Parameters};
 
 /// 1,000,003 ns a step, 101 ns a sequence, 7 ns a prompt token (1e9 / 7 a second), in steps of at most 100
 /// tokens.
 fn profile(max_num_seqs: usize) -> Profile {
-    let cost = CostModel {
+    let cost = CostModel::Fixed(FixedCost {
         step_overhead: Duration::from_nanos(1_000_003),
         sequence_cost: Duration::from_nanos(101),
         prefill_tokens_per_s: Some(1e9 / 7.0),
-    };
+    });
     let parameters = Parameters {
         cost,
         max_batched_tokens: 100,
         max_num_seqs,
         max_model_len: 1000,
         mean_answer_tokens: 8,
+        ..Parameters::default()
     };
     Profile::new("test", parameters).unwrap()
 }
 
 const fn request(prompt_tokens: u64, max_tokens: u64) -> Request {
-    Request { prompt_tokens, max_tokens: Some(max_tokens), stop_after: None }
+    Request { prompt_tokens, max_tokens: Some(max_tokens), stop_after: None, blocks: Vec::new() }
 }
 
 /// Step time of `sequences` with `prefill` prompt tokens among them.
@@ -209,7 +210,9 @@ fn a_request_cancelled_at_the_instant_its_step_begins_costs_nothing() {
 fn an_answer_ends_by_itself_or_at_the_limit() {
     let end = |max_tokens, stop_after| {
         let mut engine = Engine::new(profile(1));
-        engine.submit(Nanos(0), Request { prompt_tokens: 990, max_tokens, stop_after }).unwrap();
+        engine
+            .submit(Nanos(0), Request { prompt_tokens: 990, max_tokens, stop_after, blocks: Vec::new() })
+            .unwrap();
         let (_, _, token, finish) = *drain(&mut engine).last().unwrap();
         (token + 1, finish.unwrap())
     };
@@ -225,7 +228,7 @@ fn an_answer_ends_by_itself_or_at_the_limit() {
 fn what_does_not_fit_the_context_is_refused_with_the_numbers() {
     let mut engine = Engine::new(profile(1));
     let mut refusal = |prompt_tokens, max_tokens| {
-        let request = Request { prompt_tokens, max_tokens, stop_after: None };
+        let request = Request { prompt_tokens, max_tokens, stop_after: None, blocks: Vec::new() };
         engine.submit(Nanos(0), request).map_err(|refusal| refusal.to_string())
     };
     assert_eq!(refusal(999, None), Ok(Id(0)));
@@ -250,7 +253,7 @@ fn without_latency_everything_happens_at_the_arrival() {
 }
 
 /// What happens to the engine, and the time since the last happening.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Happening {
     Arrival { after: u64, request: Request },
     Cancellation { after: u64, which: usize },
@@ -261,7 +264,8 @@ fn happenings(cancellations: bool) -> impl Strategy<Value = Vec<Happening>> {
     let stop_after = prop_oneof![Just(None), (1..40u64).prop_map(Some)];
     let arrival =
         (after.clone(), 1..400u64, 1..40u64, stop_after).prop_map(|(after, prompt, max, stop_after)| {
-            let request = Request { prompt_tokens: prompt, max_tokens: Some(max), stop_after };
+            let request =
+                Request { prompt_tokens: prompt, max_tokens: Some(max), stop_after, blocks: Vec::new() };
             Happening::Arrival { after, request }
         });
     let cancellation =
@@ -301,14 +305,14 @@ fn play(happenings: &[Happening], max_num_seqs: usize, punctual: bool) -> BTreeM
     let mut fates = BTreeMap::new();
     let mut now = Nanos(0);
     for happening in happenings {
-        let (Happening::Arrival { after, .. } | Happening::Cancellation { after, .. }) = *happening;
+        let (Happening::Arrival { after, .. } | Happening::Cancellation { after, .. }) = happening;
         now.0 += after;
         if punctual {
             take(&mut engine, now, &mut fates, max_num_seqs);
         }
-        match *happening {
+        match happening {
             Happening::Arrival { request, .. } => {
-                fates.insert(engine.submit(now, request).unwrap(), Fate::default());
+                fates.insert(engine.submit(now, request.clone()).unwrap(), Fate::default());
             }
             Happening::Cancellation { which, .. } if !fates.is_empty() => {
                 let id = Id((which % fates.len()) as u64);
@@ -334,9 +338,9 @@ proptest! {
         let mut now = 0;
         let mut arrivals = Vec::new();
         for happening in &happenings {
-            let (Happening::Arrival { after, .. } | Happening::Cancellation { after, .. }) = *happening;
+            let (Happening::Arrival { after, .. } | Happening::Cancellation { after, .. }) = happening;
             now += after;
-            if let Happening::Arrival { request, .. } = *happening {
+            if let Happening::Arrival { request, .. } = happening {
                 arrivals.push((now, request));
             }
         }
@@ -372,3 +376,5 @@ proptest! {
         prop_assert_eq!(play(&happenings, max_num_seqs, true), play(&happenings, max_num_seqs, false));
     }
 }
+
+mod memory;

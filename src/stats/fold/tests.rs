@@ -387,8 +387,9 @@ proptest! {
             let workloads = names.iter().map(|name| workload(name)).collect();
             let mut fold = Fold::new(None, None, vec![phase("steady")], workloads);
             fold.set_window(0, Window { start: Some(ms(0)), end: None });
-            for (sent, ttft, answer, tokens, workload) in &rows {
+            for (request, (sent, ttft, answer, tokens, workload)) in rows.iter().enumerate() {
                 let mut row = ok(*sent, sent + ttft, sent + ttft + answer, *tokens);
+                row.planned.request = request as u64;
                 row.planned.workload = if spread { *workload } else { 0 };
                 let stamps = [ms(sent + ttft), ms(sent + ttft + answer)];
                 fold.add(&row, RowEvents { stamps: &stamps, tokens: None });

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use proptest::prelude::*;
 
 use super::*;
+use crate::wire::RETAINED_BYTES;
 
 /// An event that owns its bytes: name, field, data.
 type Owned = (Vec<u8>, Field, Vec<u8>);
@@ -95,6 +96,13 @@ fn samples() -> Vec<(&'static str, &'static str, Vec<Owned>)> {
             vec![named("error", "{\"message\":\"m\"}")],
         ),
         ("an error event without data is still one", "event: error\n\n", vec![named("error", "")]),
+        ("an error event with empty data too", "event: error\ndata:\n\n", vec![named("error", "")]),
+        (
+            "a name before its data",
+            "event: a\ndata: 1\n\nevent:b\r\ndata:2\r\n\r\nevent: c\rdata: 3\r\r",
+            vec![named("a", "1"), named("b", "2"), named("c", "3")],
+        ),
+        ("a name and two lines of data", "event: a\ndata: 1\ndata: 2\n\n", vec![named("a", "1\n2")]),
         ("no blank line at the end", "data: a\n\ndata: [DONE]\n", vec![data("a"), data("[DONE]")]),
         ("no line end at the end", "data: [DONE]", vec![data("[DONE]")]),
         ("CR at the very end", "data: a\r", vec![data("a")]),
@@ -163,14 +171,14 @@ fn an_event_is_handed_out_as_soon_as_its_last_byte_is_there() {
 
 #[test]
 fn a_whole_event_is_handed_out_where_it_lies() {
-    let bytes = b"data: one\n\ndata: two\r\n\r\n";
+    let bytes = b"data: one\n\ndata: two\r\n\r\nevent: x\ndata: three\n\n";
     let mut places = Vec::new();
     let fed = Parser::new().feed(bytes, |event| {
         places.push(event.data.as_ptr().addr() - bytes.as_ptr().addr());
         ControlFlow::<()>::Continue(())
     });
     assert_eq!(fed, Ok(ControlFlow::Continue(())));
-    assert_eq!(places, [6, 17]);
+    assert_eq!(places, [6, 17, 39]);
 }
 
 #[test]

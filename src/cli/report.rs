@@ -1,0 +1,78 @@
+//! `tonnage report`: a folder read back, as text and as a page.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use super::args::ReportArgs;
+use super::exit::{Exit, Failure};
+use crate::report::course::{Course, Dot};
+use crate::report::{html, json, terminal};
+use crate::results::manifest::{ClockKind, VerdictEntry};
+use crate::results::{Folder, reader, tables, text, writer};
+
+/// The page's name in its folder.
+const PAGE: &str = "report.html";
+
+pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
+    for folder in &args.folders {
+        report(folder, args)?;
+    }
+    Ok(Exit::Done)
+}
+
+fn report(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
+    let mut dots: Vec<Vec<Dot>> = Vec::new();
+    let read = reader::read(path, |run, record| {
+        if dots.len() <= run {
+            dots.resize(run + 1, Vec::new());
+        }
+        dots[run].extend(Dot::of(record));
+    });
+    let mut folder = read.map_err(Failure::usage)?;
+    judge_anew(&mut folder);
+    let summary = folder.summary();
+    dots.resize(folder.runs.len(), Vec::new());
+    let courses: Vec<Course<'_>> =
+        folder.runs.iter().zip(&dots).map(|(run, dots)| course(run, dots)).collect();
+    let page = html::page(&folder.manifest, &folder.scenario, &summary, &courses);
+    let page_path = path.join(PAGE);
+    writer::replace(&page_path, page.as_bytes()).map_err(Failure::unexpected)?;
+    let told = if args.csv {
+        text::file(tables::SUMMARY, &summary)
+    } else if args.json {
+        json::object(&folder.manifest, &summary, path)
+    } else {
+        terminal::text(&folder.manifest, &summary)
+    };
+    // A closed pipe is the reader's choice, and the page stands.
+    let _ = writeln!(std::io::stdout(), "{}", told.trim_end());
+    if args.csv || args.json {
+        let _ = writeln!(std::io::stderr(), "{}", page_path.display());
+    } else {
+        let _ = writeln!(std::io::stdout(), "\n{}", page_path.display());
+    }
+    Ok(())
+}
+
+/// A run that was killed has no verdict: the one that its rows allow.
+fn judge_anew(folder: &mut Folder) {
+    if folder.manifest.verdict.is_none() {
+        let manifest = &folder.manifest;
+        let simulated = manifest.clock == ClockKind::Virtual || manifest.target.starts_with("sim ");
+        folder.manifest.verdict = Some(VerdictEntry::new(&folder.findings(simulated), simulated));
+    }
+}
+
+fn course<'a>(run: &'a reader::RunRows, dots: &'a [Dot]) -> Course<'a> {
+    let phases = (0..).map_while(|phase| run.fold.facts(phase).map(|facts| (phase, facts)));
+    let window = |phase| run.fold.window(phase).map(|(from, to)| (from.as_s(), to.as_s()));
+    Course {
+        point: run.point,
+        repeat: run.repeat,
+        seconds: &run.seconds,
+        dots,
+        phases: phases
+            .map(|(phase, facts)| (facts.setup.name.as_str(), window(phase).filter(|_| facts.setup.counts)))
+            .collect(),
+    }
+}

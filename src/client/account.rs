@@ -1,0 +1,65 @@
+//! What an exchange over one connection comes to, kept while it goes on.
+
+use std::rc::Rc;
+
+use super::Client;
+use super::stamp::Meter;
+use crate::protocol::Decoder;
+use crate::record::Timeline;
+
+/// The longest answer that is kept for the next turn of its conversation.
+const ANSWER_LIMIT_BYTES: usize = 4 << 20;
+
+/// An open account of one exchange. What the wire and the answer said by then reaches the timeline when the
+/// account is let go, be it at the end or because the exchange was dropped half-way.
+pub(super) struct Account<'a> {
+    client: &'a Client,
+    pub(super) timeline: &'a mut Timeline,
+    pub(super) decoder: Decoder,
+    meter: Rc<Meter>,
+}
+
+impl<'a> Account<'a> {
+    /// Opens the account of an exchange that begins now on the connection of `meter`. The text of the answer is
+    /// kept where `keeps_answer`.
+    pub(super) fn open(
+        client: &'a Client,
+        timeline: &'a mut Timeline,
+        meter: &Rc<Meter>,
+        keeps_answer: bool,
+    ) -> Account<'a> {
+        meter.begin(client.clock.now());
+        let decoder = Decoder::new(client.api, keeps_answer.then_some(ANSWER_LIMIT_BYTES));
+        Account { client, timeline, decoder, meter: Rc::clone(meter) }
+    }
+
+    /// Whether a byte has come back.
+    pub(super) fn has_bytes(&self) -> bool {
+        self.meter.received.get() > 0
+    }
+}
+
+impl Drop for Account<'_> {
+    fn drop(&mut self) {
+        let Account { client, timeline, decoder, meter } = self;
+        timeline.bytes_sent = meter.sent.get();
+        timeline.bytes_received = meter.received.get();
+        timeline.first_byte = meter.first_read.get();
+        timeline.reads.clamped = meter.clamped.get();
+        timeline.reads.delay_max = meter.delay_max.get();
+        if !client.clock.is_virtual() {
+            timeline.stamp = meter.source();
+        }
+        timeline.upload = meter.first_write.get().map(|first| meter.last_write.get().since(first));
+        let answer = decoder.answer();
+        timeline.usage = answer.usage();
+        timeline.counted_tokens = answer.counted_tokens();
+        timeline.finish_reason.clone_from(&answer.finish_reason);
+        let whole = answer.texts.as_ref().filter(|texts| !texts.cut);
+        timeline.answer = whole.map(|texts| texts.answer.clone());
+        let texts = [&mut timeline.error, &mut timeline.finish_reason, &mut timeline.server_request_id];
+        for text in texts.into_iter().flatten() {
+            client.redact(text);
+        }
+    }
+}

@@ -1,0 +1,432 @@
+//! Two sets of runs, figure by figure.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use super::figure::{NONE, percent, short, time};
+use crate::results::Manifest;
+use crate::results::text::{Column, number, plain, printable, text};
+use crate::stats::change::{Change, FEWEST_RUNS, Side, change};
+use crate::stats::fold::ALL;
+use crate::stats::metrics::{Unit, metric};
+use crate::stats::{Interval, SummaryRow};
+
+/// Figures that are compared.
+const COMPARED: [(&str, &str); 14] = [
+    ("ttft", "p50"),
+    ("ttft", "p90"),
+    ("ttft", "p99"),
+    ("tpot", "p50"),
+    ("tpot", "p90"),
+    ("tpot", "p99"),
+    ("e2e", "p50"),
+    ("e2e", "p90"),
+    ("e2e", "p99"),
+    ("output_throughput", "value"),
+    ("request_throughput", "value"),
+    ("goodput", "value"),
+    ("attainment", "value"),
+    ("success", "value"),
+];
+
+/// Keys of a scenario that may differ between runs of the same load: where it goes, what it is called, and what is
+/// asked of it.
+const FREE: [&str; 8] = ["name", "seed", "about", "target", "slo", "objective", "results", "server"];
+
+/// A folder as far as a comparison needs it.
+pub struct Compared<'a> {
+    /// What it was.
+    pub manifest: &'a Manifest,
+    /// The scenario as it ran.
+    pub scenario: &'a str,
+    /// Its figures.
+    pub summary: &'a [SummaryRow],
+}
+
+/// What a change means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// Over the bound to the good side, and no change is not in the interval.
+    Better,
+    /// The whole interval lies within the bound.
+    Same,
+    /// The interval does not tell.
+    Unclear,
+    /// Over the bound to the bad side, and no change is not in the interval.
+    Worse,
+}
+
+impl Meaning {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Meaning::Better => "better",
+            Meaning::Same => "same",
+            Meaning::Unclear => "unclear",
+            Meaning::Worse => "worse",
+        }
+    }
+}
+
+/// One figure of one phase on both sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// Name of the phase.
+    pub phase: String,
+    /// Tag of the metric.
+    pub metric: &'static str,
+    /// Name of the statistic.
+    pub statistic: &'static str,
+    /// Both values and how far they are apart.
+    pub change: Change,
+    /// Runs of the base with a value.
+    pub base_runs: usize,
+    /// Runs of the new side with a value.
+    pub new_runs: usize,
+    /// What that means.
+    pub meaning: Meaning,
+}
+
+/// A comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// What differs beside the figures, as `what: base → new`.
+    pub differences: Vec<String>,
+    /// Figures by phase.
+    pub lines: Vec<Line>,
+}
+
+/// What keeps runs from being compared: keys of their scenarios with both values, or the clock.
+pub fn obstacles(base: &Compared<'_>, new: &Compared<'_>) -> Vec<String> {
+    let mut obstacles = Vec::new();
+    if is_simulated(base) != is_simulated(new) {
+        let server = |side| if is_simulated(side) { "simulated" } else { "real" };
+        obstacles.push(format!("server: {} → {}", server(base), server(new)));
+    }
+    let (from, to) = (keys_of(base.scenario), keys_of(new.scenario));
+    let names: BTreeSet<&String> = from.keys().chain(to.keys()).collect();
+    for name in names {
+        let mut parts = name.split('.');
+        let is_free = parts.next().is_some_and(|first| FREE.contains(&first)) || parts.nth(1) == Some("slo");
+        if !is_free && from.get(name) != to.get(name) {
+            obstacles.push(difference(name, from.get(name), to.get(name)));
+        }
+    }
+    obstacles
+}
+
+fn is_simulated(side: &Compared<'_>) -> bool {
+    side.manifest.verdict.as_ref().is_some_and(|verdict| verdict.simulated)
+}
+
+fn difference(name: &str, from: Option<&String>, to: Option<&String>) -> String {
+    let shown = |value: Option<&String>| value.map_or(NONE.to_owned(), |value| printable(value));
+    format!("{}: {} → {}", printable(name), shown(from), shown(to))
+}
+
+/// Every key of a resolved scenario with its value as text; members of arrays by their name.
+fn keys_of(scenario: &str) -> BTreeMap<String, String> {
+    fn flatten(path: &str, value: &toml::Value, keys: &mut BTreeMap<String, String>) {
+        let join = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        match value {
+            toml::Value::Table(table) => {
+                for (name, value) in table {
+                    flatten(&join(name), value, keys);
+                }
+            }
+            toml::Value::Array(members) if members.iter().any(|member| member.get("name").is_some()) => {
+                for (place, member) in members.iter().enumerate() {
+                    let name = member.get("name").and_then(toml::Value::as_str);
+                    let name = name.map_or(place.to_string(), str::to_owned);
+                    keys.insert(join(&name), "present".to_owned());
+                    if let toml::Value::Table(table) = member {
+                        for (key, value) in table.iter().filter(|(key, _)| *key != "name") {
+                            flatten(&format!("{}.{key}", join(&name)), value, keys);
+                        }
+                    }
+                }
+            }
+            value => {
+                keys.insert(path.to_owned(), value.to_string());
+            }
+        }
+    }
+    let mut keys = BTreeMap::new();
+    if let Ok(table) = scenario.parse::<toml::Table>() {
+        flatten("", &toml::Value::Table(table), &mut keys);
+    }
+    keys
+}
+
+/// Pairs the figures of phases that both sides have. Every run of a side must be comparable with those of the other.
+/// `worse_than` is the share from which a change matters.
+pub fn compare(base: &[Compared<'_>], new: &[Compared<'_>], worse_than: f64) -> Comparison {
+    let mut differences = match (base.first(), new.first()) {
+        (Some(base), Some(new)) => manifest_differences(base.manifest, new.manifest),
+        _ => Vec::new(),
+    };
+    for (side, runs) in [("base", base), ("new", new)] {
+        for run in runs {
+            let verdict = run.manifest.verdict.as_ref().map(|verdict| verdict.verdict.as_str());
+            if verdict != Some("valid") {
+                let verdict = verdict.unwrap_or("not known");
+                differences
+                    .push(format!("the verdict of a run of {side} is {verdict}: read its findings first"));
+            }
+        }
+    }
+    let mut phases: Vec<&str> = Vec::new();
+    for row in base.iter().flat_map(|run| run.summary) {
+        if row.phase != ALL && !phases.contains(&row.phase.as_str()) {
+            phases.push(&row.phase);
+        }
+    }
+    let mut lines = Vec::new();
+    for phase in phases {
+        for (metric, statistic) in COMPARED {
+            let (from, to) = (side(base, phase, metric, statistic), side(new, phase, metric, statistic));
+            let Some(change) = change(&from, &to) else { continue };
+            lines.push(Line {
+                phase: phase.to_owned(),
+                metric,
+                statistic,
+                change,
+                base_runs: from.runs.len(),
+                new_runs: to.runs.len(),
+                meaning: meaning(metric, change, worse_than),
+            });
+        }
+    }
+    Comparison { differences, lines }
+}
+
+fn manifest_differences(base: &Manifest, new: &Manifest) -> Vec<String> {
+    let mut differences = Vec::new();
+    let mut add = |name: &str, from: Option<&String>, to: Option<&String>| {
+        if from != to {
+            differences.push(difference(name, from, to));
+        }
+    };
+    add("model", base.model.as_ref(), new.model.as_ref());
+    add("target", Some(&base.target), Some(&new.target));
+    add("tonnage", Some(&base.tool_version), Some(&new.tool_version));
+    let names: BTreeSet<&String> = base.about.keys().chain(new.about.keys()).collect();
+    for name in names {
+        add(&format!("about.{name}"), base.about.get(name), new.about.get(name));
+    }
+    differences
+}
+
+/// Repeats of one folder are runs like those of several.
+fn side(runs: &[Compared<'_>], phase: &str, metric: &str, statistic: &str) -> Side {
+    let is_it = |row: &&SummaryRow| {
+        (row.phase.as_str(), row.workload.as_str(), row.metric, row.statistic)
+            == (phase, ALL, metric, statistic)
+    };
+    let rows = runs.iter().flat_map(|run| run.summary).filter(is_it);
+    let value = |row: &SummaryRow| Some((row.value?, Interval { low: row.ci_low, high: row.ci_high }));
+    Side { runs: rows.filter_map(value).collect() }
+}
+
+fn meaning(tag: &str, change: Change, worse_than: f64) -> Meaning {
+    let Some(relative) = change.relative else { return Meaning::Unclear };
+    // Latencies are better low; rates and shares of what went well are better high.
+    let sign = if metric(tag).is_some_and(|metric| metric.unit == Unit::Ms) { 1.0 } else { -1.0 };
+    let (low, high) = (change.interval.low, change.interval.high);
+    let (rise, fall) = (low.is_some_and(|low| low > 0.0), high.is_some_and(|high| high < 0.0));
+    let within = |end: Option<f64>| end.is_some_and(|end| end.abs() <= worse_than);
+    let bad = relative * sign;
+    match () {
+        () if bad > worse_than && (rise || fall) => Meaning::Worse,
+        () if bad < -worse_than && (rise || fall) => Meaning::Better,
+        () if within(low) && within(high) => Meaning::Same,
+        () => Meaning::Unclear,
+    }
+}
+
+impl Comparison {
+    /// Whether anything is worse by more than the bound.
+    pub fn is_worse(&self) -> bool {
+        self.lines.iter().any(|line| line.meaning == Meaning::Worse)
+    }
+
+    /// As a table for people.
+    pub fn text(&self, worse_than: f64) -> String {
+        let mut out = String::new();
+        for difference in &self.differences {
+            let _ = writeln!(out, "{difference}");
+        }
+        if !self.differences.is_empty() {
+            out.push('\n');
+        }
+        for lines in self.lines.chunk_by(|a, b| a.phase == b.phase) {
+            let first = &lines[0];
+            let unit = if first.base_runs.min(first.new_runs) >= FEWEST_RUNS {
+                "intervals from run to run"
+            } else {
+                "within-run interval only: what differs from run to run is not in it"
+            };
+            let (from, to) = (first.base_runs, first.new_runs);
+            let _ = writeln!(out, "{}: {} against {}; {unit}", first.phase, runs(from), runs(to));
+            let _ = writeln!(
+                out,
+                "  {:<25} {:>10} {:>10} {:>9}  {:<21}",
+                "", "base", "new", "change", "95 % interval"
+            );
+            for line in lines {
+                let _ = writeln!(out, "{}", line.text().trim_end());
+            }
+            out.push('\n');
+        }
+        let count = |meaning| self.lines.iter().filter(|line| line.meaning == meaning).count();
+        let _ = writeln!(
+            out,
+            "{} worse by more than {}, {} better, {} the same within it, {} unclear",
+            count(Meaning::Worse),
+            percent(worse_than),
+            count(Meaning::Better),
+            count(Meaning::Same),
+            count(Meaning::Unclear)
+        );
+        out
+    }
+
+    /// The columns of its table for programs.
+    pub const COLUMNS: &'static [Column<Line>] = &[
+        Column { name: "phase", write: |line, cell| text(cell, Some(&line.phase)) },
+        Column { name: "metric", write: |line, cell| plain(cell, Some(line.metric)) },
+        Column { name: "statistic", write: |line, cell| plain(cell, Some(line.statistic)) },
+        Column { name: "base", write: |line, cell| number(cell, Some(line.change.base), 6) },
+        Column { name: "new", write: |line, cell| number(cell, Some(line.change.new), 6) },
+        Column { name: "change", write: |line, cell| number(cell, line.change.relative, 6) },
+        Column { name: "ci_low", write: |line, cell| number(cell, line.change.interval.low, 6) },
+        Column { name: "ci_high", write: |line, cell| number(cell, line.change.interval.high, 6) },
+        Column { name: "base_runs", write: |line, cell| plain(cell, Some(line.base_runs)) },
+        Column { name: "new_runs", write: |line, cell| plain(cell, Some(line.new_runs)) },
+        Column {
+            name: "unit",
+            write: |line, cell| plain(cell, metric(line.metric).map(|metric| metric.unit.name())),
+        },
+        Column { name: "meaning", write: |line, cell| plain(cell, Some(line.meaning.name())) },
+    ];
+}
+
+fn runs(count: usize) -> String {
+    if count == 1 { "1 run".to_owned() } else { format!("{count} runs") }
+}
+
+impl Line {
+    fn text(&self) -> String {
+        let figure = |value: f64| match metric(self.metric).map(|metric| metric.unit) {
+            Some(Unit::Ms) => time(value),
+            Some(Unit::Share) => percent(value),
+            _ => format!("{}/s", short(value)),
+        };
+        let signed =
+            |share: Option<f64>| share.map_or(NONE.to_owned(), |share| format!("{:+.1} %", share * 100.0));
+        let name = match self.statistic {
+            "value" => self.metric.to_owned(),
+            statistic => format!("{} {statistic}", self.metric),
+        };
+        let interval = match (self.change.interval.low, self.change.interval.high) {
+            (None, None) => String::new(),
+            (low, high) => format!("{} … {}", signed(low), signed(high)),
+        };
+        format!(
+            "  {name:<25} {:>10} {:>10} {:>9}  {interval:<21} {}",
+            figure(self.change.base),
+            figure(self.change.new),
+            signed(self.change.relative),
+            self.meaning.name()
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    const SCENARIO: &str = "name = \"a\"\nseed = 7\n[target]\nurl = \"http://a\"\n[[workload]]\nname = \"chat\"\n\
+                            prompt.synthetic.words = 30\nslo.ttft = \"2s\"\n[[phase]]\nname = \"low\"\nduration = \"1m\"\n";
+
+    #[test]
+    fn a_run_against_itself_is_the_same_or_unclear_and_never_worse() {
+        let (manifest, rows) = sample::two_phases();
+        let run = || [Compared { manifest: &manifest, scenario: SCENARIO, summary: &rows }];
+        let comparison = compare(&run(), &run(), 0.05);
+        assert!(!comparison.is_worse());
+        assert!(comparison.lines.iter().all(|line| line.change.relative == Some(0.0)));
+    }
+
+    #[test]
+    fn slower_runs_are_worse_and_more_throughput_is_better() {
+        let (manifest, rows) = sample::two_phases();
+        let slower: Vec<SummaryRow> = rows
+            .iter()
+            .cloned()
+            .map(|mut row| {
+                let factor = if matches!(row.metric, "ttft" | "output_throughput") { 1.5 } else { 1.0 };
+                for figure in [&mut row.value, &mut row.ci_low, &mut row.ci_high] {
+                    *figure = figure.map(|figure| figure * factor);
+                }
+                row
+            })
+            .collect();
+        let base = [Compared { manifest: &manifest, scenario: SCENARIO, summary: &rows }];
+        let new = [Compared { manifest: &manifest, scenario: SCENARIO, summary: &slower }];
+        let comparison = compare(&base, &new, 0.05);
+        assert!(comparison.is_worse());
+        insta::assert_snapshot!(comparison.text(0.05), @r#"
+        the verdict of a run of base is insufficient: read its findings first
+        the verdict of a run of new is insufficient: read its findings first
+
+        low: 1 run against 1 run; within-run interval only: what differs from run to run is not in it
+                                          base        new    change  95 % interval
+          ttft p50                      189 ms     284 ms   +50.0 %  +41.1 % … +59.3 %     worse
+          tpot p50                     24.8 ms    24.8 ms    +0.0 %  -1.4 % … +1.4 %       same
+          e2e p50                       1.18 s     1.18 s    +0.0 %  +0.0 % … +0.0 %       same
+          output_throughput             41.0/s     61.5/s   +50.0 %  +47.6 % … +52.4 %     better
+          request_throughput           0.950/s    0.950/s    +0.0 %                        unclear
+          goodput                      0.950/s    0.950/s    +0.0 %                        unclear
+          attainment                   100.0 %    100.0 %    +0.0 %  -16.1 % … +16.1 %     unclear
+          success                      100.0 %    100.0 %    +0.0 %  -16.1 % … +16.1 %     unclear
+
+        high: 1 run against 1 run; within-run interval only: what differs from run to run is not in it
+                                          base        new    change  95 % interval
+          ttft p50                      399 ms     599 ms   +50.0 %  -40.1 % … +140.2 %    unclear
+          ttft p90                      559 ms     839 ms   +50.0 %                        unclear
+          ttft p99                      595 ms     893 ms   +50.0 %                        unclear
+          tpot p50                     30.0 ms    30.0 ms    +0.0 %  +0.0 % … +0.0 %       same
+          tpot p90                     30.0 ms    30.0 ms    +0.0 %  +0.0 % … +0.0 %       same
+          tpot p99                     30.0 ms    30.0 ms    +0.0 %                        unclear
+          e2e p50                       1.60 s     1.60 s    +0.0 %  -17.6 % … +17.6 %     unclear
+          e2e p90                       1.76 s     1.76 s    +0.0 %                        unclear
+          e2e p99                       1.79 s     1.79 s    +0.0 %                        unclear
+          output_throughput              410/s      615/s   +50.0 %  +44.1 % … +56.4 %     better
+          request_throughput            9.57/s     9.57/s    +0.0 %  -10.2 % … +10.2 %     unclear
+          goodput                       5.03/s     5.03/s    +0.0 %  -94.3 % … +94.3 %     unclear
+          attainment                    49.5 %     49.5 %    +0.0 %  -84.3 % … +84.3 %     unclear
+          success                       98.5 %     98.5 %    +0.0 %  -3.6 % … +3.6 %       same
+
+        1 worse by more than 5.0 %, 2 better, 5 the same within it, 14 unclear
+        "#);
+    }
+
+    #[test]
+    fn other_load_or_lengths_are_obstacles_and_other_servers_names_and_limits_are_not() {
+        let (manifest, rows) = sample::two_phases();
+        let run = |scenario| Compared { manifest: &manifest, scenario, summary: &rows };
+        let free =
+            SCENARIO.replace("http://a", "http://b").replace("2s", "3s").replace("seed = 7", "seed = 8");
+        assert_eq!(obstacles(&run(SCENARIO), &run(&free)), Vec::<String>::new());
+        let other = SCENARIO.replace("words = 30", "words = 300").replace("\"low\"", "\"high\"");
+        insta::assert_snapshot!(obstacles(&run(SCENARIO), &run(&other)).join("\n"), @r#"
+        phase.high: – → present
+        phase.high.duration: – → "1m"
+        phase.low: present → –
+        phase.low.duration: "1m" → –
+        workload.chat.prompt.synthetic.words: 30 → 300
+        "#);
+    }
+}

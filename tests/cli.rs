@@ -1,0 +1,25 @@
+//! The real binary, from outside: what it prints, how it exits, and which files it leaves, whatever happens.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, in what its cases share too")]
+
+#[path = "cli/disk.rs"]
+mod disk;
+#[path = "cli/interrupt.rs"]
+mod interrupt;
+#[path = "cli/output.rs"]
+mod output;
+#[path = "cli/rehearse.rs"]
+mod rehearse;
+#[path = "cli/results.rs"]
+mod results;
+#[path = "cli/sandbox.rs"]
+mod sandbox;
+#[path = "cli/secrets.rs"]
+mod secrets;
+#[path = "cli/server.rs"]
+mod server;
+#[path = "cli/sim.rs"]
+mod sim;
+#[path = "cli/target.rs"]
+mod target;
+#[path = "cli/usage.rs"]
+mod usage;

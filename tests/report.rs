@@ -1,0 +1,212 @@
+//! A folder read back gives the figures it was written with.
+
+#![expect(clippy::unwrap_used, reason = "a test that finds nothing where something must be has failed")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use assert_cmd::Command;
+use tonnage::results::{reader, tables, text};
+
+/// Two phases and two workloads with limits, drops, rows cut at the end, and a phase that ends by count.
+const SCENARIO: &str = r#"
+name = "two"
+seed = 3
+target.sim.profile = "8b-h100"
+
+[[workload]]
+name = "chat"
+weight = 2
+prompt.synthetic.words = 50
+output.max_tokens.uniform = { min = 8, max = 40 }
+slo = { ttft = "40ms", tpot = "20ms" }
+
+[[workload]]
+name = "long"
+prompt.synthetic.words = 600
+output.max_tokens = 64
+
+[[phase]]
+name = "timed"
+warm_up = "5s"
+duration = "40s"
+drain = "50ms"
+load.poisson = { rate = "20/s", max_in_flight = 12 }
+
+[[phase]]
+name = "counted"
+requests = 200
+load.closed = 8
+"#;
+
+fn tonnage() -> Command {
+    Command::cargo_bin("tonnage").unwrap()
+}
+
+/// The folder of a run, which is made once and copied.
+fn rehearse(folder: &Path) -> PathBuf {
+    static ONCE: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let scenario = folder.path().join("two.toml");
+        fs::write(&scenario, SCENARIO).unwrap();
+        let run = folder.path().join("run");
+        tonnage().arg("rehearse").arg(&scenario).arg("--out").arg(&run).arg("--quiet").output().unwrap();
+        folder
+    });
+    let run = folder.join("run");
+    fs::create_dir(&run).unwrap();
+    for file in fs::read_dir(ONCE.path().join("run")).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), run.join(file.file_name())).unwrap();
+    }
+    run
+}
+
+fn rows(path: &Path) -> usize {
+    csv::Reader::from_path(path).unwrap().records().map(Result::unwrap).count()
+}
+
+#[test]
+fn every_figure_of_the_summary_is_rebuilt_to_the_last_digit() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = rehearse(folder.path());
+    let written = fs::read_to_string(run.join("summary.csv")).unwrap();
+    let mut seen = 0;
+    let read = reader::read(&run, |_, _| seen += 1).unwrap();
+    assert_eq!(seen, rows(&run.join("requests.csv")));
+    assert!(seen > 900, "{seen}");
+    assert_eq!(text::file(tables::SUMMARY, &read.summary()), written);
+    assert_eq!(
+        text::file(tables::GAPS, &read.runs[0].fold.gaps()),
+        fs::read_to_string(run.join("gaps.csv")).unwrap()
+    );
+    assert_eq!(
+        text::file(tables::TIMELINE, &read.runs[0].seconds),
+        fs::read_to_string(run.join("timeline.csv")).unwrap()
+    );
+    let told = tonnage().arg("report").arg(&run).arg("--csv").assert().success();
+    assert_eq!(String::from_utf8(told.get_output().stdout.clone()).unwrap(), written);
+    for outcome in ["dropped", "cut_at_end"] {
+        assert!(fs::read_to_string(run.join("requests.csv")).unwrap().contains(outcome), "{outcome}");
+    }
+}
+
+#[test]
+fn the_report_tells_what_the_run_told_and_leaves_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = rehearse(folder.path());
+    let told = tonnage().arg("report").arg(&run).assert().success();
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    assert!(told.starts_with("two · sim 8b-h100") && told.contains("timed: 35.0 s measured"), "{told}");
+    assert_eq!(told.trim_end().lines().last(), run.join("report.html").to_str());
+    let page = fs::read_to_string(run.join("report.html")).unwrap();
+    assert_eq!(page.matches("<svg").count(), 8);
+    assert!(page.len() < 1_000_000, "{}", page.len());
+    assert!(!page.contains("NaN") && !page.contains("<script"));
+}
+
+#[test]
+fn c136_a_run_that_was_killed_is_told_from_the_rows_it_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = rehearse(folder.path());
+    // As if it had been killed while a row was being written: no summary, no timeline, no end in the manifest.
+    let manifest = fs::read_to_string(run.join("manifest.json")).unwrap();
+    let mut manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    manifest["state"] = "running".into();
+    manifest["verdict"] = serde_json::Value::Null;
+    for phase in manifest["phases"].as_array_mut().unwrap() {
+        for key in ["start_s", "window_start_s", "window_end_s", "end_s", "drained_s", "ended_by"] {
+            phase[key] = serde_json::Value::Null;
+        }
+    }
+    fs::write(run.join("manifest.json"), manifest.to_string()).unwrap();
+    for file in ["summary.csv", "gaps.csv", "timeline.csv"] {
+        let text = fs::read_to_string(run.join(file)).unwrap();
+        fs::write(run.join(file), format!("{}\n", text.lines().next().unwrap())).unwrap();
+    }
+    let requests = fs::read_to_string(run.join("requests.csv")).unwrap();
+    let whole: Vec<&str> = requests.split_inclusive('\n').take(601).collect();
+    fs::write(run.join("requests.csv"), whole.concat() + "0,0,601,timed,ch").unwrap();
+    let mut seen = 0;
+    let read = reader::read(&run, |_, _| seen += 1).unwrap();
+    assert_eq!(seen, 600);
+    let summary = read.summary();
+    let ttft = summary.iter().find(|row| row.metric == "ttft" && row.statistic == "p50").unwrap();
+    assert!(ttft.value.is_some() && ttft.count > 100);
+    assert!(read.runs[0].seconds.len() > 20, "the course is rebuilt from rows");
+    let told = tonnage().arg("report").arg(&run).assert().success();
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    assert!(told.lines().next().unwrap().ends_with("not ended"), "{told}");
+}
+
+#[test]
+fn what_is_no_folder_of_a_run_is_refused_with_the_file_and_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |run: &Path| {
+        let told = tonnage().arg("report").arg(run).assert().code(2);
+        String::from_utf8(told.get_output().stderr.clone()).unwrap()
+    };
+    let told = refused(folder.path());
+    assert!(told.contains("manifest.json") && told.contains("help: name the folder of a run"), "{told}");
+    let run = rehearse(folder.path());
+    let requests = fs::read_to_string(run.join("requests.csv")).unwrap();
+    let broken = requests.replacen(",ok,", ",fine,", 1);
+    fs::write(run.join("requests.csv"), broken).unwrap();
+    let told = refused(&run);
+    assert!(told.contains("requests.csv:2: column `outcome` cannot be read"), "{told}");
+    fs::write(run.join("manifest.json"), "{\"format\": 99}").unwrap();
+    assert!(refused(&run).contains("has form 99"));
+}
+
+#[test]
+fn a_run_compares_with_itself_and_not_with_another_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = rehearse(folder.path());
+    let told = tonnage().arg("compare").args([&run, &run]).assert().code(0);
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    assert!(
+        told.contains("within-run interval only") && told.contains("0 worse by more than 5.0 %"),
+        "{told}"
+    );
+    let told = tonnage().arg("compare").args([&run, &run]).arg("--csv").assert().code(0);
+    let rows: Vec<_> = csv::Reader::from_reader(&told.get_output().stdout[..]).into_records().collect();
+    assert!(rows.len() > 20 && rows.iter().all(Result::is_ok));
+
+    let other = folder.path().join("other");
+    fs::create_dir(&other).unwrap();
+    let other = rehearse(&other);
+    let scenario = fs::read_to_string(other.join("scenario.toml")).unwrap();
+    fs::write(other.join("scenario.toml"), scenario.replace("words = 600", "words = 700")).unwrap();
+    let told = tonnage().arg("compare").args([&run, &other]).assert().code(2);
+    let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+    assert!(told.contains("workload.long.prompt.synthetic") && told.contains("--anyway"), "{told}");
+    let _ = tonnage().arg("compare").args([&run, &other]).arg("--anyway").assert().code(0);
+}
+
+#[test]
+fn a_regression_over_the_bound_ends_with_code_5() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = rehearse(folder.path());
+    let slow = folder.path().join("slow");
+    fs::create_dir(&slow).unwrap();
+    let slow = rehearse(&slow);
+    // Each first token half a second later.
+    let requests = fs::read_to_string(slow.join("requests.csv")).unwrap();
+    let mut reader = csv::Reader::from_reader(requests.as_bytes());
+    let header = reader.headers().unwrap().clone();
+    let place = header.iter().position(|name| name == "first_token_s").unwrap();
+    let mut writer = csv::Writer::from_path(slow.join("requests.csv")).unwrap();
+    writer.write_record(&header).unwrap();
+    for row in reader.records().map(Result::unwrap) {
+        let cells = row.iter().enumerate().map(|(at, cell)| match cell.parse::<f64>() {
+            Ok(s) if at == place => format!("{:.6}", s + 0.5),
+            _ => cell.to_owned(),
+        });
+        writer.write_record(cells.collect::<Vec<_>>()).unwrap();
+    }
+    writer.flush().unwrap();
+    let told = tonnage().arg("compare").args([&run, &slow]).assert().code(5);
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    assert!(told.contains("ttft p50") && told.contains(" worse"), "{told}");
+}
