@@ -2,6 +2,8 @@
 //!
 //! The data is not part of this repository; it is expected beside it, in `../shared/data`.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on ends here")]
+
 use std::fs;
 use std::path::Path;
 

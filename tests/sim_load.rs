@@ -89,10 +89,18 @@ fn one_core_streams_two_hundred_thousand_tokens_a_second() {
             let mut stream = ask(embedded.addr(), TOKENS);
             thread::spawn(move || {
                 let mut piece = vec![0; 1 << 18];
-                while stream.read(&mut piece).expect("it streams") > 0 {}
+                let mut bytes = 0;
+                loop {
+                    match stream.read(&mut piece).expect("it streams") {
+                        0 => return bytes,
+                        count => bytes += count as u64,
+                    }
+                }
             })
         });
-        threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().expect("no panic"));
+        let threads = threads.collect::<Vec<_>>().into_iter();
+        let bytes = threads.map(|thread| thread.join().expect("no panic")).sum::<u64>();
+        assert!(bytes > concurrent * TOKENS * 150, "an event for each token: {bytes} bytes");
         let (spent, made) = (cpu_seconds("simulator") - began, embedded.status().tokens - before);
         let rate = made as f64 / spent;
         println!("{concurrent} streams: {rate:.0} tokens a second of its core");

@@ -103,7 +103,7 @@ impl Rules {
     fn of(&self, row: &Row) -> Result<&Rule, Bad> {
         let kind = row.kind.as_deref().filter(|kind| !kind.is_empty()).or(self.default.as_deref());
         let kind = kind.ok_or(Bad::NoKind)?;
-        self.by_kind.get(kind).ok_or_else(|| match kind {
+        self.by_kind.get(kind).ok_or(match kind {
             "regex" => Bad::NoPattern,
             _ => Bad::UnknownKind,
         })

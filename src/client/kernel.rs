@@ -155,8 +155,8 @@ impl TimedTcp {
     pub(super) fn new(stream: TcpStream, kernel: Option<&Rc<KernelTime>>, meter: &Rc<Meter>) -> TimedTcp {
         let kernel = kernel.filter(|_| setsockopt(&stream, sockopt::ReceiveTimestampns, &true).is_ok());
         let timing = kernel.map(|kernel| (Rc::clone(kernel), Rc::clone(meter)));
-        if timing.is_some() {
-            meter.arrival.set(Arrival::Unknown);
+        if let Some((kernel, meter)) = &timing {
+            meter.arrival.set(Arrival::Told { at: None, read: kernel.clock.now() });
         }
         TimedTcp { stream, timing }
     }
@@ -189,8 +189,9 @@ impl AsyncRead for TimedTcp {
                 (Err(error), None) if error.kind() == io::ErrorKind::WouldBlock => continue,
                 (Err(error), None) => return Poll::Ready(Err(error)),
             };
-            let at = stamp.and_then(|stamp| kernel.at(stamp, kernel.clock.now()));
-            meter.arrival.set(at.map_or(Arrival::Unknown, Arrival::At));
+            let now = kernel.clock.now();
+            let at = stamp.and_then(|stamp| kernel.at(stamp, now));
+            meter.arrival.set(Arrival::Told { at, read: now });
             return Poll::Ready(Ok(()));
         }
     }

@@ -23,10 +23,13 @@ pub(super) enum Arrival {
     /// It keeps no such times.
     #[default]
     Untold,
-    /// It does, but has none for these bytes.
-    Unknown,
-    /// Then.
-    At(Nanos),
+    /// It does.
+    Told {
+        /// When these arrived; `None` where that is not known.
+        at: Option<Nanos>,
+        /// When they were read.
+        read: Nanos,
+    },
 }
 
 /// What one connection has carried, and when. Counters run over the connection's whole life.
@@ -70,24 +73,24 @@ impl Meter {
     pub(super) fn source(&self) -> StampSource {
         match self.arrival.get() {
             Arrival::Untold => StampSource::Read,
-            Arrival::Unknown | Arrival::At(_) => StampSource::Kernel,
+            Arrival::Told { .. } => StampSource::Kernel,
         }
     }
 
-    /// Notes a read at `now`. The bytes arrived after those of the read before, and before now.
-    fn read(&self, bytes: usize, now: Nanos) {
+    /// Notes a read. The bytes arrived after those of the read before, and before this one.
+    fn read(&self, bytes: usize, clock: &Clock) {
         let at = match self.arrival.get() {
-            Arrival::Untold => now,
-            Arrival::Unknown => {
+            Arrival::Untold => clock.now(),
+            Arrival::Told { at: None, read } => {
                 self.clamped.set(self.clamped.get() + 1);
-                now
+                read
             }
-            Arrival::At(told) => {
-                let at = told.max(self.last_read.get()).min(now);
+            Arrival::Told { at: Some(told), read } => {
+                let at = told.max(self.last_read.get()).min(read);
                 if at != told {
                     self.clamped.set(self.clamped.get() + 1);
                 }
-                self.delay_max.set(self.delay_max.get().max(Some(now.since(at))));
+                self.delay_max.set(self.delay_max.get().max(Some(read.since(at))));
                 at
             }
         };
@@ -132,7 +135,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stamped<S> {
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         let read = buffer.filled().len() - before;
         if read > 0 {
-            self.meter.read(read, self.clock.now());
+            self.meter.read(read, &self.clock);
         }
         Poll::Ready(Ok(()))
     }

@@ -2,7 +2,7 @@
 
 use std::future::Future as _;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use crate::clock::{Clock, Sleep};
 use crate::record::Outcome;
@@ -16,6 +16,8 @@ pub(super) struct Watch {
     sent: Nanos,
     sleep: Sleep,
     armed: Nanos,
+    /// Whom the sleep will wake.
+    waker: Option<Waker>,
 }
 
 /// How far an exchange has come, as its limits see it.
@@ -32,15 +34,22 @@ pub(super) enum Progress {
 impl Watch {
     pub(super) fn new(clock: &Clock, timeouts: Timeouts, sent: Nanos) -> Watch {
         let armed = limit_of(&timeouts, sent, Progress::Waiting).0;
-        Watch { sleep: clock.sleep_until(armed), clock: clock.clone(), timeouts, sent, armed }
+        Watch { sleep: clock.sleep_until(armed), clock: clock.clone(), timeouts, sent, armed, waker: None }
     }
 
     /// Ready with the outcome when a limit has passed.
     pub(super) fn poll(&mut self, context: &mut Context<'_>, progress: Progress) -> Poll<Outcome> {
         let (limit, outcome) = limit_of(&self.timeouts, self.sent, progress);
+        // Asked at every wake of a stream, of which a timer causes hardly any: a sleep that will wake this task
+        // needs no poll before its time.
+        let is_set = self.waker.as_ref().is_some_and(|waker| waker.will_wake(context.waker()));
+        if is_set && limit >= self.armed && self.clock.now() < self.armed {
+            return Poll::Pending;
+        }
         if limit < self.armed {
             self.arm(limit);
         }
+        self.waker = Some(context.waker().clone());
         loop {
             ready!(Pin::new(&mut self.sleep).poll(context));
             if self.clock.now() >= limit {

@@ -4,7 +4,7 @@ use super::Api;
 use super::answer::{Answer, Failure, Generated, Texts};
 use super::parts::{Channel, Meaning, Parts, Place};
 use super::reading::{read_document, read_event};
-use super::template::{Template, Token};
+use super::template::Template;
 use crate::record::Usage;
 use crate::wire::sse::{Event, Field};
 
@@ -87,8 +87,8 @@ impl Decoder {
     /// Takes the next event of a stream. Nothing that counts follows once the answer [is over](Self::is_over).
     pub fn event(&mut self, event: Event<'_>) -> Step {
         let is_ordinary = event.field == Field::Data && event.name != b"error";
-        if is_ordinary && let Some(token) = self.template.recognise(event.data) {
-            return self.take_token(&token);
+        if is_ordinary && let Some((channel, text)) = self.template.recognise(event.data) {
+            return self.take_text(channel, text, self.template.usage);
         }
         let form = self.api.form();
         let meaning = read_event(form, event);
@@ -96,9 +96,8 @@ impl Decoder {
             && let Meaning::Parts(parts) = &meaning
             && let Some((channel, text)) = parts.sole_text()
         {
-            let token = Token { channel, text, usage: parts.usage };
-            self.template.learn(form, event.data, &token);
-            return self.take_token(&token);
+            self.template.learn(form, event.data, (channel, text), parts.usage);
+            return self.take_text(channel, text, parts.usage);
         }
         self.take(meaning)
     }
@@ -129,18 +128,18 @@ impl Decoder {
 
     /// An event of nothing but text and counts: the same as [`Decoder::take_parts`] on it, and most of a run's
     /// work.
-    fn take_token(&mut self, token: &Token<'_>) -> Step {
-        let generated = match token.channel {
+    fn take_text(&mut self, channel: Channel, text: &str, usage: Option<Usage>) -> Step {
+        let generated = match channel {
             Channel::Answer => Generated::Answer,
             Channel::Reasoning => Generated::Aside,
         };
         if let Some(texts) = &mut self.answer.texts {
-            match token.channel {
-                Channel::Answer => texts.push_answer(token.text),
-                Channel::Reasoning => texts.push_reasoning(token.text),
+            match channel {
+                Channel::Answer => texts.push_answer(text),
+                Channel::Reasoning => texts.push_reasoning(text),
             }
         }
-        let tokens = self.note(generated, None, token.usage, true);
+        let tokens = self.note(generated, None, usage, true);
         Step::Output { generated, tokens, finished: false }
     }
 

@@ -34,7 +34,8 @@ pub(super) struct Template {
     kept: Vec<u8>,
     /// Where in `kept` the holes are, in order, and what they are for. None before an event was learnt.
     holes: Vec<(usize, Hole)>,
-    usage: Option<Usage>,
+    /// Token counts of the event that was seen last.
+    pub(super) usage: Option<Usage>,
     /// Templates learnt since one fitted an event.
     fruitless: u32,
 }
@@ -47,23 +48,22 @@ enum Hole {
     Counter,
 }
 
-/// What a token event says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Token<'a> {
-    pub(super) channel: Channel,
-    pub(super) text: &'a str,
-    pub(super) usage: Option<Usage>,
-}
-
 impl Template {
-    /// Keeps what surrounds the text in `event`, which says nothing but `token`. Its text must be borrowed from
+    /// Keeps what surrounds `text` in `event`, which says nothing else but `usage`. `text` must be borrowed from
     /// `event`.
-    pub(super) fn learn(&mut self, form: &Form, event: &[u8], token: &Token<'_>) {
+    pub(super) fn learn(
+        &mut self,
+        form: &Form,
+        event: &[u8],
+        (channel, text): (Channel, &str),
+        usage: Option<Usage>,
+    ) {
         self.kept.clear();
         self.holes.clear();
-        let Some(start) = token.text.as_ptr().addr().checked_sub(event.as_ptr().addr()) else { return };
-        let text = start..start + token.text.len();
-        let is_within = event.get(text.clone()) == Some(token.text.as_bytes());
+        self.usage = usage;
+        let Some(start) = text.as_ptr().addr().checked_sub(event.as_ptr().addr()) else { return };
+        let is_within = event.get(start..start + text.len()) == Some(text.as_bytes());
+        let text = start..start + text.len();
         let is_quoted = start > 0 && event[start - 1] == b'"' && event.get(text.end) == Some(&b'"');
         if self.fruitless == FRUITLESS_LIMIT || event.len() > EVENT_LIMIT_BYTES || !is_within || !is_quoted {
             return;
@@ -71,14 +71,14 @@ impl Template {
         self.fruitless += 1;
         // Without a backslash each quoted name is a whole string, and before a colon that of a member.
         let has_names = !event.contains(&b'\\');
-        let is_counted = token.usage.is_some_and(|usage| usage.completion.is_some());
+        let is_counted = usage.is_some_and(|usage| usage.completion.is_some());
         let (mut counters, mut from) = (0, 0);
         for quote in memchr_iter(b'"', event) {
             let rest = &event[quote + 1..];
             let is_name =
                 |name: &&str| rest.starts_with(name.as_bytes()) && rest.get(name.len()) == Some(&b'"');
             let found = if quote + 1 == text.start {
-                Some((text.clone(), Hole::Text(token.channel)))
+                Some((text.clone(), Hole::Text(channel)))
             } else if !has_names {
                 None
             } else if let Some(name) = form.counter.filter(|name| is_counted && is_name(name)) {
@@ -98,32 +98,31 @@ impl Template {
             // Which of them is read cannot be told here.
             self.holes.clear();
         }
-        self.usage = token.usage;
     }
 
-    /// What `event` says, if it differs from the learnt one in its holes alone.
-    pub(super) fn recognise<'e>(&mut self, event: &'e [u8]) -> Option<Token<'e>> {
-        let (mut text, mut usage) = (None, self.usage);
-        let (mut rest, mut kept) = (event, self.kept.as_slice());
+    /// The text of `event`, if it differs from the learnt one in its holes alone. Its token counts are in `usage`
+    /// then.
+    pub(super) fn recognise<'e>(&mut self, event: &'e [u8]) -> Option<(Channel, &'e str)> {
+        let mut found = None;
+        let mut rest = event;
         let mut from = 0;
         for (at, hole) in &self.holes {
-            let (piece, after) = kept.split_at(at - from);
-            (kept, from) = (after, *at);
-            rest = rest.strip_prefix(piece)?;
+            rest = rest.strip_prefix(&self.kept[from..*at])?;
+            from = *at;
             let (value, after) = rest.split_at(hole.length(rest)?);
             rest = after;
             match hole {
-                Hole::Text(channel) => text = Some((*channel, str::from_utf8(value).ok()?)),
+                Hole::Text(channel) => found = Some((*channel, str::from_utf8(value).ok()?)),
                 Hole::Unread => {}
                 Hole::Counter => {
                     let count = str::from_utf8(value).ok()?.parse().ok()?;
-                    usage = usage.map(|usage| Usage { completion: Some(count), ..usage });
+                    self.usage.as_mut()?.completion = Some(count);
                 }
             }
         }
-        let (channel, text) = text.filter(|_| rest == kept)?;
+        let found = found.filter(|_| rest == &self.kept[from..])?;
         self.fruitless = 0;
-        Some(Token { channel, text, usage })
+        Some(found)
     }
 }
 

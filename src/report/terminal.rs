@@ -363,7 +363,7 @@ mod tests {
 
         insufficient  high: 400 answers are worth 8 independent ones where the slowest tenth is concerned
                       (wanted 36): they came in swings of the queue, and another run may show others
-                  do: run longer, or at a lower load
+                  do: run longer, lengthen warm_up, or lower the load
 
         warning       low: answers differ by 31.7 % from the length asked for (limit 5.0 %): throughput and
                       end-to-end times hold for the real lengths (and in 1 more)

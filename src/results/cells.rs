@@ -54,7 +54,7 @@ impl Cells {
             }
         }
         let record = &mut row.record;
-        let end = row.e2e.zip(record.sent).map(|(e2e, sent)| Micros(sent.0 + e2e.0));
+        let end = row.e2e.zip(record.sent).map(|(e2e, sent)| Micros(sent.0.saturating_add(e2e.0)));
         record.last_output = end.or(record.last_token);
         Ok(())
     }

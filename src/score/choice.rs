@@ -39,21 +39,27 @@ fn first_letter(text: &str, last: char) -> Option<(char, usize)> {
         let (before, after) = (&text[..at], &text[end..]);
         let is_choice = ('A'..=last).contains(&upper)
             && stands_alone(before, after)
-            && !before.trim_end().to_lowercase().ends_with(" not")
+            && !is_negated(before)
             && (char.is_ascii_uppercase() && !is_word(upper, after) || at == start && ends_answer(after));
         is_choice.then_some((upper, end))
     })
 }
 
 fn stands_alone(before: &str, after: &str) -> bool {
-    let joins = |char: char| char.is_ascii_alphanumeric() || "_'’+#".contains(char);
-    let mut following = after.chars();
-    let next = following.next();
-    let hyphenated = next == Some('-') && following.next().is_some_and(|char| char.is_ascii_alphanumeric());
-    let previous = before.chars().next_back();
-    !previous.is_some_and(|char| joins(char) || char == '-' || char == '\\')
-        && !next.is_some_and(joins)
-        && !hyphenated
+    let joins = |char: char| char.is_ascii_alphanumeric() || "_+#".contains(char);
+    let is_joined = |mut outward: Box<dyn Iterator<Item = char> + '_>| match outward.next() {
+        // A hyphen or an apostrophe joins only with a letter behind it: `A-level`, `I'm`.
+        Some('-' | '\'' | '’') => outward.next().is_some_and(|char| char.is_ascii_alphanumeric()),
+        next => next.is_some_and(joins),
+    };
+    !is_joined(Box::new(before.chars().rev()))
+        && !before.ends_with('\\')
+        && !is_joined(Box::new(after.chars()))
+}
+
+/// Whether `not` comes right before the letter.
+fn is_negated(before: &str) -> bool {
+    before.split_whitespace().next_back().is_some_and(|word| word.eq_ignore_ascii_case("not"))
 }
 
 /// Whether the letter is the article or the pronoun: a word follows that continues the sentence.
@@ -97,7 +103,7 @@ fn goes_on(after: &str, first: char, last: char) -> bool {
 /// The letter that a whole response is: `B`, `(B)`, `B.`, or `B. text`, with nothing else chosen on a later line.
 pub(super) fn whole(text: &str, last: char) -> Chosen {
     static ALONE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?i)^(?:(?:option|choice|选项)\s*)?[(\[{]?([a-z])[)\]}]*[.:,;。]?\s*$")
+        Regex::new(r#"(?i)^["'“‘]?(?:(?:option|choice|选项)\s*)?[(\[{【「]?([a-z])[)\]}】」]*[.:,;。!！]?["'”’]?\s*$"#)
             .expect("the pattern is well formed")
     });
     static LABEL: LazyLock<Regex> = LazyLock::new(|| {

@@ -49,7 +49,7 @@ impl Rule {
                 steps.push(format!("{name}: rule `{}` gives {}", found.fired.name(), shown(&found.text)));
                 match &found.value {
                     Value::Number(Some(value)) => {
-                        steps.push(format!("{name}: the number {}", shown(&value.to_string())))
+                        steps.push(format!("{name}: the number {}", shown(&value.to_string())));
                     }
                     Value::Number(None) => steps.push(format!("{name}: not one single number")),
                     Value::Letter(Some(letter)) => steps.push(format!("{name}: the letter {letter}")),

@@ -225,7 +225,9 @@ fn last_hashes(text: &str) -> Option<(usize, Marked)> {
         let more = line_end < last_char;
         let start = text[..start].trim_end_matches('#').len();
         if content.is_empty() {
-            if !more {
+            let before = text[..start].trim_end_matches([' ', '\t']);
+            let closes_heading = !before.is_empty() && !before.ends_with('\n');
+            if !more && !closes_heading {
                 return Some((start, Marked::Hollow));
             }
         } else if !is_heading(content, more) {

@@ -71,15 +71,16 @@ pub(super) fn numbers(text: &str) -> impl DoubleEndedIterator<Item = Found> {
 /// What a match is: `None` where its digits belong to a word or an exponent.
 fn judged(text: &str, mut range: Range<usize>) -> Option<Found> {
     let before = &text[..range.start];
-    let after = text[range.end..].as_bytes();
-    let prefixed = text[range.clone()].starts_with(['-', '+', '$', '€', '£', '¥', 'U']);
+    let after = &text.as_bytes()[range.end..];
+    let number = &text[range.clone()];
     let previous = before.chars().next_back();
-    if text[range.clone()].starts_with(['-', '+'])
+    if number.starts_with(['-', '+'])
         && previous.is_some_and(|char| char.is_alphanumeric() || ")}]%$".contains(char))
     {
         // An operator or a hyphen, not a sign.
         range.start += 1;
-    } else if !prefixed && is_inside_word(before) {
+    } else if number.starts_with(|char: char| char.is_ascii_digit() || char == '.') && is_inside_word(before)
+    {
         return None;
     }
     if ends_in_exponent(before) {
@@ -185,16 +186,18 @@ pub(super) fn after_phrase(sentence: &str) -> Option<Found> {
     });
     let mut found = numbers(sentence).next()?;
     let rest = &sentence[found.range.end..];
-    if let Some(equals) = rest.rfind('=')
-        && !REMARK.is_match(&rest[..equals])
-    {
-        let start = found.range.end + equals + 1;
-        if let Some(result) = numbers(&sentence[start..]).next() {
-            found = Found { range: result.range.start + start..result.range.end + start, ..result };
-        }
+    let start = match rest.rfind('=') {
+        Some(equals) if !REMARK.is_match(&rest[..equals]) => found.range.end + equals + 1,
+        _ => 0,
+    };
+    if let Some(result) = numbers(&sentence[start..]).next() {
+        found = Found { range: result.range.start + start..result.range.end + start, ..result };
     }
     if HEDGE.is_match(&sentence[found.range.end..]) || RANGE.is_match(&sentence[..found.range.start]) {
         found.value = None;
+    } else if let Some(value) = only_in(&sentence[start..]) {
+        // `9 * 2` is the number 18.
+        found.value = Some(value);
     }
     Some(found)
 }

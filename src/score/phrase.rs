@@ -19,9 +19,14 @@ static PHRASE: LazyLock<Regex> = LazyLock::new(|| {
 static CHOICE_PHRASE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(concat!(
         r"(?i)(?-u:\b)(?:correct|right|best)[ \t]+(?:option|choice)[ \t]*[*_]*[ \t]*(?:is(?-u:\b)|[:：])",
-        r"|(?:正确(?:选项|答案)|答案|选项|应|故|因此|所以)(?:应?该?选择?|[是为]|[:：])"
+        r"|(?:正确(?:选项|答案)|答案)(?:应?该?选择?|[是为]|[:：])"
     ))
     .expect("the pattern is well formed")
+});
+
+/// `选 B`: the verb alone announces only a letter that follows at once.
+static PICKED: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"选择?[\s:：是为*(（【]*([A-Za-zＡ-Ｚ])").expect("the pattern is well formed")
 });
 
 /// What stands between a phrase and its answer.
@@ -37,6 +42,10 @@ pub(super) fn tails(text: &str, choice: bool) -> Vec<&str> {
     let mut found: Vec<Range<usize>> = PHRASE.find_iter(text).map(|phrase| phrase.range()).collect();
     if choice {
         found.extend(CHOICE_PHRASE.find_iter(text).map(|phrase| phrase.range()));
+        let picked = PICKED
+            .captures_iter(text)
+            .filter_map(|picked| Some(picked.get(0)?.start()..picked.get(1)?.start()));
+        found.extend(picked);
         found.sort_by_key(|phrase| (phrase.start, phrase.end));
     }
     let ends = found.iter().skip(1).map(|next| next.start).chain([text.len()]);
@@ -76,8 +85,8 @@ pub(super) fn sentence(tail: &str) -> &str {
     tail
 }
 
-/// The formulas of a sentence, without their delimiters, where no more than commas, `and`, `or` stand between
-/// them; else the whole sentence without a remark after a comma.
+/// The first formula of a sentence without its delimiters, and those that no more than commas, `and`, `or` part from
+/// it; else the whole sentence without a remark after a comma.
 pub(super) fn formula(sentence: &str) -> String {
     static FORMULA: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?s)\$\$(.+?)\$\$|\$([^$]+)\$|\\\((.+?)\\\)|\\\[(.+?)\\\]")
@@ -98,7 +107,6 @@ pub(super) fn formula(sentence: &str) -> String {
         let led_by_number =
             end.is_none() && sentence[..whole.start()].contains(|char: char| char.is_ascii_digit());
         if led_by_number || !joined {
-            parts.clear();
             break;
         }
         parts.extend(found.iter().skip(1).flatten().map(|part| part.as_str().trim()));

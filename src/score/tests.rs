@@ -5,6 +5,7 @@ use super::*;
 mod cases;
 mod forms;
 mod hostile;
+mod responses;
 
 fn verdict(kind: &str, prediction: &str, truth: &str) -> Verdict {
     Rule::new(Kind::named(kind).unwrap()).unwrap().check(prediction, truth).verdict

@@ -86,8 +86,10 @@ fn wrong(solution: &str) -> String {
 
 /// The answer to a question after a needle; `None` if that is not what is asked.
 fn find_needle(answer: &Answer, question: Question<'_>, skill: &Skill) -> Option<String> {
-    let asked = memmem::rfind(question.text.as_bytes(), NEEDLE_QUESTION.as_bytes())?;
-    let asked = &question.text[asked + NEEDLE_QUESTION.len()..];
+    // Most prompts ask for none, and looking from the front is far faster.
+    let asked = memmem::find(question.text.as_bytes(), NEEDLE_QUESTION.as_bytes())?;
+    let asked = &question.text[asked..];
+    let asked = &asked[asked.rfind(NEEDLE_QUESTION)? + NEEDLE_QUESTION.len()..];
     let name = asked.split('?').next().map(str::trim).filter(|name| !name.is_empty())?;
     let needle = format!("{NEEDLE}{name} is ");
     let total = question.prompt.iter().map(|text| text.len()).sum::<usize>().max(1);

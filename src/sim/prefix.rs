@@ -59,9 +59,8 @@ pub(super) fn fold_bytes(hash: u64, bytes: &[u8]) -> u64 {
     let hash = chunks
         .iter()
         .fold(fold(hash, bytes.len() as u64), |hash, chunk| fold(hash, u64::from_le_bytes(*chunk)));
-    let mut last = [0; 8];
-    last[..rest.len()].copy_from_slice(rest);
-    if rest.is_empty() { hash } else { fold(hash, u64::from_le_bytes(last)) }
+    let last = rest.iter().rfold(0, |value, byte| value << 8 | u64::from(*byte));
+    if rest.is_empty() { hash } else { fold(hash, last) }
 }
 
 #[cfg(test)]

@@ -32,19 +32,31 @@ pub struct Words;
 
 impl Tokenize for Words {
     fn encode(&self, text: &str, ids: &mut Vec<u32>) {
-        for word in words(text) {
-            ids.push(word_id(word));
-        }
+        each_word(text, |word| ids.push(word_id(word)));
     }
 
     fn count(&self, text: &str) -> u64 {
-        words(text).count() as u64
+        let mut count = 0;
+        each_word(text, |_| count += 1);
+        count
     }
 }
 
-/// What white space separates. Nearly all of it is blanks, so blanks part the text first.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(' ').filter(|part| !part.is_empty()).flat_map(str::split_whitespace)
+/// Hands over what white space separates. Prompts are long and most of them ASCII, where a byte tells.
+fn each_word<'a>(text: &'a str, mut take: impl FnMut(&'a str)) {
+    if !text.is_ascii() {
+        text.split_whitespace().for_each(take);
+        return;
+    }
+    let is_space = |byte: &u8| matches!(byte, b' ' | b'\t'..=b'\r');
+    let bytes = text.as_bytes();
+    let mut start = 0;
+    while let Some(blanks) = bytes[start..].iter().position(|byte| !is_space(byte)) {
+        start += blanks;
+        let end = bytes[start..].iter().position(is_space).map_or(bytes.len(), |length| start + length);
+        take(&text[start..end]);
+        start = end;
+    }
 }
 
 /// The id of a word, the same for ever.
@@ -62,7 +74,18 @@ pub(super) fn template_ids(role: &str) -> [u32; TEMPLATE_TOKENS_PER_MESSAGE as u
 mod tests {
     use std::collections::BTreeSet;
 
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn words_are_what_white_space_separates(text in r"[ \t\n\x0b\x0c\r\x1c\x1fa-c]*|\PC*|[ \u{85}\u{a0}\u{2003}ab]*") {
+            let mut words = Vec::new();
+            each_word(&text, |word| words.push(word));
+            prop_assert_eq!(words, text.split_whitespace().collect::<Vec<_>>());
+        }
+    }
 
     #[test]
     fn a_word_is_a_token_however_it_is_spaced() {

@@ -225,7 +225,7 @@ impl FindingKind {
             FindingKind::RateNotReached => "raise max_in_flight, or lower the rate to what the server takes",
             FindingKind::Dropped => "raise max_in_flight, lower the rate, or set when_full = \"wait\"",
             FindingKind::FewAnswers => "run longer, or send more requests",
-            FindingKind::Dependent => "run longer, or at a lower load",
+            FindingKind::Dependent => "run longer, lengthen warm_up, or lower the load",
             FindingKind::Growing => {
                 "lower the rate, or lengthen warm_up if the load is one the server can take"
             }

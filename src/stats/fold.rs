@@ -486,11 +486,16 @@ fn gap_statistics(scope: &Scope<'_>, of: fn(&Tally) -> &Histogram) -> Vec<Value>
     statistics(joined.count(), |statistic| (joined.statistic_ms(statistic), Interval::NONE))
 }
 
-/// How many independent answers those of a phase are worth where its slowest tenth is concerned.
+/// How many independent answers those of a phase are worth where its slowest tenth is concerned; `None` of so few that
+/// a block has less than one of the slow.
 fn effective_answers(ttft: &Sample) -> Option<f64> {
+    const SLOW_SHARE: usize = 10;
     /// Ten blocks of independent values show this much dependence once in a hundred runs: χ² with nine degrees, over
     /// nine. Less is taken for none.
     const NOTICEABLE: f64 = 2.407;
+    if ttft.series.len() < SLOW_SHARE * BLOCKS {
+        return None;
+    }
     let p90 = Percentile::P90.nearest_rank(&ttft.sorted)?;
     let tau = dependence_where(&ttft.series, |value| *value > p90)?;
     let count = ttft.series.len();

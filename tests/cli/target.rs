@@ -38,11 +38,12 @@ fn a_host_that_does_not_exist_is_named_and_leaves_no_folder() {
 #[test]
 fn a_server_that_is_not_ready_or_refuses_the_key_ends_before_any_load() {
     for (status, words) in
-        [(503, "is not ready (503"), (401, "refuses the key (401"), (403, "refuses the key (403")]
+        [(503, "503 Service Unavailable"), (401, "refuses the key (401"), (403, "refuses the key (403")]
     {
         let server = Server::bare(move |_| Reply::Document(status, r#"{"error":"Loading model"}"#.into()));
         let sandbox = Sandbox::with(&quick_at(&server.url()));
-        sandbox.tonnage(&["run", "x.toml"]).expect(3).says(&[&server.url(), words, "help:"]);
+        let once = ["run", "x.toml", "--set", "target.ready_within=0s"];
+        sandbox.tonnage(&once).expect(3).says(&[&server.url(), words, "help:"]);
         assert!(!sandbox.has("results"));
         assert_eq!(server.posts(), 0);
     }

@@ -159,7 +159,7 @@ fn files_that_are_no_certificates_are_told_by_name() {
     let told = [
         problem(with(Some(junk.clone()), None)),
         problem(with(Some(gone), None)),
-        problem(with(None, Some((chain.clone(), junk.clone())))),
+        problem(with(None, Some((chain, junk.clone())))),
         problem(with(None, Some((junk.clone(), key)))),
         problem(TlsOptions { server_name: Some("no name".to_owned()), ..TlsOptions::default() }),
     ];

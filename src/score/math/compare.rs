@@ -11,7 +11,7 @@ use super::form::{Form, Leaf};
 const MAX_MEMBERS: usize = 128;
 
 /// Points at which expressions with variables are compared.
-const POINTS: u64 = 10;
+const POINTS: u64 = 20;
 
 /// How many of them must say something.
 const NEEDED_POINTS: u32 = 3;
@@ -239,7 +239,7 @@ fn close(a: Complex, b: Complex, bound: f64) -> bool {
     a.minus(b).abs() <= bound * a.abs().min(b.abs()) && a.abs() > 0.0
 }
 
-/// The value of a variable at a point: between 0.4 and 2.4 in size, negative at every second point in turn with the
+/// The value of a variable at a point: between 0.3 and 2.3 in size, negative at every second point in turn with the
 /// name. It follows from name and point alone.
 fn coordinate(name: &str, point: u64) -> f64 {
     let mut state = 0xcbf2_9ce4_8422_2325_u64 ^ point.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -250,7 +250,7 @@ fn coordinate(name: &str, point: u64) -> f64 {
     state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     state ^= state >> 31;
-    let size = 0.4 + 2.0 * (state >> 11) as f64 / (1_u64 << 53) as f64;
+    let size = 0.3 + 2.0 * (state >> 11) as f64 / (1_u64 << 53) as f64;
     // The first half of the points is positive, so that roots and logarithms have values there.
     if point >= POINTS / 2 && state & 1 == 1 { -size } else { size }
 }
@@ -265,9 +265,13 @@ fn rising<'a>((operators, sides): (&[char], &'a [Form])) -> (Vec<char>, Vec<&'a 
     (turned.collect(), sides.iter().rev().collect())
 }
 
-/// Whether a side of an equation only names what the other side gives: `x`, `f(x)`, `a_1`, `\text{Area}`.
+/// Whether a side of an equation only names what the other side gives: `x`, `f(x)`, `a_1`, `(x,y)`, `\text{Area}`.
 fn is_name(form: &Form) -> bool {
-    let Form::Leaf(leaf) = form else { return false };
+    let leaf = match form {
+        Form::Leaf(leaf) => leaf,
+        Form::Tuple { items, .. } => return items.iter().all(is_name),
+        _ => return false,
+    };
     if leaf.words.is_some() {
         return true;
     }

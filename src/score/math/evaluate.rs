@@ -46,7 +46,7 @@ pub(super) fn exact(node: &Node, work: &mut Work) -> Option<Rational> {
         Node::Power(base, exponent) => {
             let exponent = exact(exponent, work)?;
             let base = exact(base, work)?;
-            let root = root(&base, &index(exponent.denom())?, work)?;
+            let root = root(&base, index(exponent.denom())?, work)?;
             power(&root, exponent.numer(), work)?
         }
         Node::Root(index_node, radicand) => {
@@ -55,7 +55,7 @@ pub(super) fn exact(node: &Node, work: &mut Work) -> Option<Rational> {
                 return None;
             }
             let radicand = exact(radicand, work)?;
-            root(&radicand, &index(degree.numer())?, work)?
+            root(&radicand, index(degree.numer())?, work)?
         }
         Node::Apply(function, argument) => apply_exact(*function, exact(argument, work)?, work)?,
         Node::Choose(above, below) => {
@@ -121,8 +121,7 @@ fn power(base: &Rational, exponent: &BigInt, work: &mut Work) -> Option<Rational
         return (exponent.is_positive()).then(Rational::zero);
     }
     if base.abs().is_one() {
-        let even = exponent.bit(0).then_some(()).is_none();
-        return Some(if even { Rational::one() } else { base.clone() });
+        return Some(if exponent.bit(0) { base.clone() } else { Rational::one() });
     }
     let magnitude = exponent.abs().to_u32()?;
     let size = bits(base).checked_mul(u64::from(magnitude))?;
@@ -138,19 +137,19 @@ fn power(base: &Rational, exponent: &BigInt, work: &mut Work) -> Option<Rational
 }
 
 /// The real root where it is rational. Odd roots of negative numbers are negative.
-fn root(value: &Rational, index: &u32, work: &mut Work) -> Option<Rational> {
-    if *index == 1 {
+fn root(value: &Rational, index: u32, work: &mut Work) -> Option<Rational> {
+    if index == 1 {
         return Some(value.clone());
     }
-    if value.is_negative() && index % 2 == 0 {
+    if value.is_negative() && index.is_multiple_of(2) {
         return None;
     }
     let size = bits(value);
     work.spend_product(size * 8, size)?;
-    let above = value.numer().nth_root(*index);
-    let below = value.denom().nth_root(*index);
-    let is_exact = num_traits::pow(above.clone(), *index as usize) == *value.numer()
-        && num_traits::pow(below.clone(), *index as usize) == *value.denom();
+    let above = value.numer().nth_root(index);
+    let below = value.denom().nth_root(index);
+    let is_exact = num_traits::pow(above.clone(), index as usize) == *value.numer()
+        && num_traits::pow(below.clone(), index as usize) == *value.denom();
     is_exact.then(|| Rational::new_raw(above, below))
 }
 

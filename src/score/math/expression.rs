@@ -154,7 +154,7 @@ impl Node {
 /// Reads all of `tokens` as one expression, `None` where they are none or nest too deep.
 pub(super) fn parse(tokens: &[Token]) -> Option<Node> {
     let mut parser = Parser { tokens, at: 0, depth: 0, bars: 0, angle: false };
-    let node = parser.sum()?;
+    let node = parser.whole()?;
     (parser.at == tokens.len()).then_some(node)
 }
 
@@ -192,6 +192,17 @@ impl Parser<'_> {
             Some(Shape::Digit(digit)) => Some(*digit),
             _ => None,
         }
+    }
+
+    /// All there is in a bracket: a sum, or two with `\choose` between them.
+    fn whole(&mut self) -> Option<Node> {
+        let node = self.sum()?;
+        if !matches!(self.peek(), Some(Shape::Command(name)) if name == "choose") {
+            return Some(node);
+        }
+        self.at += 1;
+        let below = self.sum()?;
+        Some(Node::Choose(Box::new(node), Box::new(below)))
     }
 
     /// `[+-] term ([+-] term)*`
@@ -246,7 +257,8 @@ impl Parser<'_> {
 
     fn starts_factor(&self) -> bool {
         match self.peek() {
-            Some(Shape::Digit(_) | Shape::Letter(_) | Shape::Command(_) | Shape::Open) => true,
+            Some(Shape::Command(name)) => name != "choose",
+            Some(Shape::Digit(_) | Shape::Letter(_) | Shape::Open) => true,
             Some(Shape::Symbol('(' | '[' | '⌊' | '⌈' | '.')) => true,
             Some(Shape::Symbol('|')) => self.bars == 0,
             _ => false,
@@ -384,7 +396,7 @@ impl Parser<'_> {
     fn group(&mut self, close: &Shape) -> Option<Node> {
         self.at += 1;
         let bars = if *close == Shape::Symbol('|') { 1 } else { std::mem::take(&mut self.bars) };
-        let node = self.sum()?;
+        let node = self.whole()?;
         self.bars = bars;
         if self.peek() != Some(close) {
             return None;

@@ -286,7 +286,7 @@ fn without_unit(tokens: &[Token]) -> &[Token] {
     let at = tokens.iter().enumerate().position(|(at, token)| {
         let bracketed = level == 0
             && at > 0
-            && token.is_symbol('(')
+            && matches!(token.shape, Shape::Open | Shape::Symbol('('))
             && tokens.get(at + 1).is_some_and(|next| next.text().is_some());
         level += token.nesting();
         bracketed || level == 0 && token.text().is_some()
@@ -364,7 +364,7 @@ fn based(tokens: &[Token]) -> Option<(String, String)> {
     for token in &tokens[..at] {
         match token.shape {
             Shape::Digit(char) => digits.push(char),
-            Shape::Letter(char) if char.is_ascii_uppercase() => digits.push(char),
+            Shape::Letter(char) if char.is_ascii_alphabetic() => digits.push(char),
             Shape::Symbol(char @ ('-' | '.')) => digits.push(char),
             Shape::Symbol('(' | ')') | Shape::Open | Shape::Close => {}
             _ => return None,
@@ -379,6 +379,12 @@ fn based(tokens: &[Token]) -> Option<(String, String)> {
             _ => return None,
         }
     }
+    // Small letters are digits only where ten of them do not do.
+    let small = digits.contains(|char: char| char.is_ascii_lowercase());
+    if small && base.parse::<u32>().map_or(true, |base| base <= 10) {
+        return None;
+    }
+    let digits = digits.to_ascii_uppercase();
     let has_digit = digits.contains(|char: char| char.is_ascii_digit());
     let digits = match digits.strip_prefix('-') {
         Some(digits) => format!("-{}", digits.trim_start_matches('0')),

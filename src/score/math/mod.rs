@@ -58,12 +58,41 @@ pub(super) fn compare(prediction: &str, truth: &str, tolerance: f64, work: &mut 
     if comparison.same(&form::read(&left, MAX_DEPTH), &truth) {
         return Some(Same::Value);
     }
+    if let Some(bare) = without_letter_unit(&left)
+        && evaluates(&right)
+        && comparison.same(&form::read(bare, MAX_DEPTH), &truth)
+    {
+        return Some(Same::Value);
+    }
     // `100,200` may be a number or a list. It is a list where the truth is one without doubt.
     let listed = match truth {
         Form::Set { .. } => read(prediction, Commas::Keep).filter(|tokens| *tokens != left)?,
         _ => return None,
     };
     comparison.same(&form::read(&listed, MAX_DEPTH), &truth).then_some(Same::Value)
+}
+
+/// A number without a unit of one letter that a blank parts from it: `5 m`, `90 m/s`. Without the blank, or beside a
+/// truth with letters, it is a variable.
+fn without_letter_unit(tokens: &[Token]) -> Option<&[Token]> {
+    let at = tokens.iter().position(|token| matches!(token.shape, Shape::Letter(_)))?;
+    let is_unit =
+        matches!(tokens[at].shape, Shape::Letter('m' | 'g' | 's' | 'h' | 'L' | 'l' | 'J' | 'N' | 'W' | 'V'));
+    let is_number = |token: &Token| matches!(token.shape, Shape::Digit(_) | Shape::Symbol('.' | '-' | '/'));
+    let is_rest = |token: &Token| {
+        matches!(
+            token.shape,
+            Shape::Letter(_) | Shape::Digit(_) | Shape::Symbol('/' | '^') | Shape::Open | Shape::Close
+        )
+    };
+    let fits =
+        at > 0 && tokens[at].spaced && tokens[..at].iter().all(is_number) && tokens[at..].iter().all(is_rest);
+    (is_unit && fits).then(|| &tokens[..at])
+}
+
+/// Whether tokens are a number.
+fn evaluates(tokens: &[Token]) -> bool {
+    tokens.iter().all(|token| !matches!(token.shape, Shape::Letter(_)))
 }
 
 /// The normal form of an answer, for those who want to see what was compared.

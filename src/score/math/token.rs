@@ -72,7 +72,19 @@ pub(super) fn read(text: &str) -> Option<Vec<Token>> {
     let only_words = text.chars().all(|char| char.is_ascii_alphabetic() || char.is_whitespace());
     let mut reader = Reader { tokens: Vec::new(), spaced: false, environments: 0, only_words };
     reader.read(text, Mode::Formula, MAX_DEPTH)?;
-    Some(reader.tokens)
+    Some(with_unions(reader.tokens))
+}
+
+/// A `U` between two brackets is a union.
+fn with_unions(mut tokens: Vec<Token>) -> Vec<Token> {
+    for at in 1..tokens.len().saturating_sub(1) {
+        let between = matches!(tokens[at - 1].shape, Shape::Symbol(')' | ']' | '⦄'))
+            && matches!(tokens[at + 1].shape, Shape::Symbol('(' | '[' | '⦃'));
+        if between && tokens[at].shape == Shape::Letter('U') {
+            tokens[at].shape = Shape::Symbol('∪');
+        }
+    }
+    tokens
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -220,6 +232,7 @@ impl Reader {
         let (name, rest) = text.split_at(length);
         match words::command(name) {
             words::Latex::Nothing => {}
+            words::Latex::Roman => return Some(self.roman(rest)),
             words::Latex::Blank => self.spaced = true,
             words::Latex::NothingWithArgument => return Some(argument(rest).map_or(rest, |(_, rest)| rest)),
             words::Latex::Size => {
@@ -262,14 +275,33 @@ impl Reader {
         let after = &text[char.len_utf8()..];
         match char {
             '{' => self.push(Shape::Symbol('⦃')),
-            '}' => self.push(Shape::Symbol('⦄')),
+            '}' => self.end_set(),
             '|' => self.push(Shape::Symbol('|')),
             '\\' if self.environments > 0 => self.push(Shape::Row),
             // Outside a matrix a doubled backslash before a name is a command escaped once too often.
-            '\\' if after.starts_with(|next: char| next.is_ascii_alphabetic()) => return &text[..],
+            '\\' if after.starts_with(|next: char| next.is_ascii_alphabetic()) => return text,
             _ => self.spaced = true,
         }
         after
+    }
+
+    /// `\{\}` is the empty set.
+    fn end_set(&mut self) {
+        match self.tokens.last_mut() {
+            Some(last) if last.is_symbol('⦃') => last.shape = Shape::Command("emptyset".to_owned()),
+            _ => self.push(Shape::Symbol('⦄')),
+        }
+    }
+
+    /// `\rm` makes words of the letters after it.
+    fn roman<'a>(&mut self, rest: &'a str) -> &'a str {
+        let text = rest.trim_start();
+        let length = text.find(|char: char| !char.is_ascii_alphabetic()).unwrap_or(text.len());
+        if length == 0 {
+            return rest;
+        }
+        self.push(Shape::Text(text[..length].to_owned()));
+        &text[length..]
     }
 
     fn begin<'a>(&mut self, rest: &'a str) -> &'a str {

@@ -51,6 +51,8 @@ const UNITS: [&str; 7] = ["feet", "inch", "mile", "days", "ways", "mins", "secs"
 pub(super) enum Latex {
     /// It changes looks only.
     Nothing,
+    /// Letters after it are words.
+    Roman,
     /// It is a blank.
     Blank,
     /// It and its argument are invisible.
@@ -83,8 +85,9 @@ pub(super) enum Latex {
 pub(super) fn command(name: &str) -> Latex {
     use Latex::*;
     match name {
-        "displaystyle" | "textstyle" | "scriptstyle" | "limits" | "nolimits" | "rm" | "bf" | "it" | "sf"
+        "displaystyle" | "textstyle" | "scriptstyle" | "limits" | "nolimits" | "bf" | "it" | "sf"
         | "mathstrut" | "strut" | "allowbreak" | "Large" | "large" | "small" | "normalsize" => Nothing,
+        "rm" => Roman,
         "quad" | "qquad" | "enspace" | "thinspace" | "newline" | "par" => Blank,
         "hspace" | "vspace" | "phantom" | "hphantom" | "vphantom" | "label" | "tag" | "color" => {
             NothingWithArgument

@@ -70,7 +70,7 @@ const SHAPES: [(Api, &str); 14] = [
     (Api::Messages, r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"@"}}"#),
     (
         Api::Ollama,
-        concat!(r#"{"model":"m","created_at":#,"message":{"role":"assistant","content":"@"},"done":false}"#),
+        r#"{"model":"m","created_at":#,"message":{"role":"assistant","content":"@"},"done":false}"#,
     ),
     (Api::OllamaGenerate, r#"{"model":"m","created_at":#,"response":"","thinking":"@","done":false}"#),
     (
