@@ -43,6 +43,10 @@ pub enum FindingKind {
     SendDelay,
     /// The client's event loop woke late.
     LoopDelay,
+    /// Bytes lay in the kernel before they were read.
+    ReadDelay,
+    /// Reads brought several events at once.
+    SharedReads,
     /// The client itself failed.
     ClientErrors,
     /// Fewer requests were sent than were due.
@@ -142,6 +146,8 @@ impl FindingKind {
         match self {
             FindingKind::SendDelay => "send_delay",
             FindingKind::LoopDelay => "loop_delay",
+            FindingKind::ReadDelay => "read_delay",
+            FindingKind::SharedReads => "shared_reads",
             FindingKind::ClientErrors => "client_errors",
             FindingKind::RateNotReached => "rate_not_reached",
             FindingKind::Dropped => "dropped",
@@ -167,7 +173,7 @@ impl FindingKind {
     /// Unit of `measured` and `threshold`.
     pub fn measure(self) -> Measure {
         match self {
-            FindingKind::SendDelay | FindingKind::LoopDelay => Measure::Ms,
+            FindingKind::SendDelay | FindingKind::LoopDelay | FindingKind::ReadDelay => Measure::Ms,
             FindingKind::FewAnswers
             | FindingKind::Dependent
             | FindingKind::Uncounted
@@ -185,6 +191,10 @@ impl FindingKind {
                 "the schedule was not kept, and latencies from the due time contain the client"
             }
             FindingKind::LoopDelay => "times read by the client contain its own delay",
+            FindingKind::ReadDelay => "the client was busy, and times without kernel stamps contain that",
+            FindingKind::SharedReads => {
+                "only the last event of a read has its own time, and gaps are those of reads"
+            }
             FindingKind::ClientErrors => "failures of the client are not failures of the server",
             FindingKind::RateNotReached => "figures hold for the rate achieved, not for the one asked for",
             FindingKind::Dropped => {
@@ -216,7 +226,10 @@ impl FindingKind {
     /// What to do.
     pub fn advice(self) -> &'static str {
         match self {
-            FindingKind::SendDelay | FindingKind::LoopDelay => {
+            FindingKind::SendDelay
+            | FindingKind::LoopDelay
+            | FindingKind::ReadDelay
+            | FindingKind::SharedReads => {
                 "free the client's CPU, lower the load, or split it over machines with --shard"
             }
             FindingKind::ClientErrors => {
@@ -261,6 +274,12 @@ impl fmt::Display for Finding {
             }
             FindingKind::LoopDelay => {
                 write!(f, "the client woke up to {measured} late (p99; limit {threshold})")
+            }
+            FindingKind::ReadDelay => {
+                write!(f, "bytes lay up to {measured} before they were read (p99; limit {threshold})")
+            }
+            FindingKind::SharedReads => {
+                write!(f, "{measured} of reads brought several events (limit {threshold})")
             }
             FindingKind::ClientErrors => {
                 write!(f, "{count} requests ({measured}) failed in the client itself (limit {threshold})")
