@@ -246,13 +246,11 @@ impl FindingKind {
             FindingKind::RepeatedRows => "use a data set with more rows, or a shorter run",
             FindingKind::Unfinished => "lengthen or remove `drain`, or lower the load",
             FindingKind::Failed => "see columns `outcome` and `error` of requests.csv",
-            FindingKind::PromptLength => {
-                "set target.tokenizer, so that prompts are made in the server's tokens"
-            }
+            FindingKind::PromptLength => "take prompt_tokens, as the server counted, for the length",
             FindingKind::OutputLength => "check that the server honours ignore_eos and min_tokens",
             FindingKind::Truncated => "raise output.max_tokens, or set output.exact if the length is meant",
             FindingKind::Bursts => "turn off buffering in the proxy or gateway on the way",
-            FindingKind::Uncounted => "let the server send usage (stream_options), or set target.tokenizer",
+            FindingKind::Uncounted => "let the server send usage (stream_options)",
             FindingKind::SloUnmeasurable => "limit a metric that this server's answers allow to measure",
             FindingKind::StoppedByErrors | FindingKind::StoppedByErrorsInARow => {
                 "see columns `outcome` and `error` of requests.csv; the rules stand in [stop]"
