@@ -3,13 +3,18 @@
 //! A collector is fed every event of a run. It closes each request into a record, writes the record's row,
 //! and folds it. Progress while the run goes on and the report at its end are readings of the same fold.
 
+mod rules;
+
 use std::collections::BTreeMap;
 
+use crate::plan::shard::Shard;
 use crate::record::{
     Ended, EndedBy, Event, Fate, GapFigures, Outcome, RequestRecord, Stamp, Timeline, TokenSource,
 };
 use crate::results::{RequestRow, ResultsError, Writer};
-use crate::scenario::{Load, Phase, Scenario};
+use crate::scenario::{Load, Margin, Phase, Scenario};
+use rules::Rules;
+
 use crate::stats::Progress;
 use crate::stats::RowEvents;
 use crate::stats::Slo;
@@ -28,14 +33,16 @@ const HELD_STAMPS_LIMIT: usize = 16 << 20;
 pub struct PhaseCourse {
     /// When it began to offer load, from run start.
     pub start: Micros,
-    /// Where its window begins.
-    pub window_start: Micros,
+    /// Where its window begins; `None` while no request has counted whose warm-up is counted in requests.
+    pub window_start: Option<Micros>,
     /// Where its window ends; `None` until that is known.
     pub window_end: Option<Micros>,
     /// When it stopped offering load.
     pub ended: Option<(Micros, EndedBy)>,
     /// When its last request was over.
     pub drained: Option<Micros>,
+    /// Arrivals after a stop or signal, and slots that users never reached.
+    pub not_planned: u64,
 }
 
 /// Takes in a run.
@@ -55,6 +62,8 @@ pub struct Collector {
     held_limit: usize,
     left_out: u64,
     progress: Progress,
+    rules: Rules,
+    shard: Option<u32>,
 }
 
 /// Events of a stream that has not ended.
@@ -117,7 +126,20 @@ impl Collector {
             held_limit: HELD_STAMPS_LIMIT,
             left_out: 0,
             progress: Progress::default(),
+            rules: Rules::new(scenario.stop),
+            shard: None,
         }
+    }
+
+    /// The same collector for one part of a run.
+    #[must_use]
+    pub fn of_shard(self, shard: Shard) -> Collector {
+        Collector { shard: shard.is_part().then(|| shard.index()), ..self }
+    }
+
+    /// Which rule of `[stop]` was broken, if one was: the run is to be stopped.
+    pub fn broken_rule(&self) -> Option<String> {
+        self.rules.breach().map(Finding::to_string)
     }
 
     /// Takes in one event.
@@ -128,14 +150,26 @@ impl Collector {
         match event {
             Event::RunStarted { origin } => self.origin = origin,
             Event::PhaseStarted { phase, at } => self.start_phase(phase, at),
-            Event::Sent { .. } => self.progress.sent += 1,
+            Event::Sent { at, .. } => {
+                self.progress.sent += 1;
+                self.rules.sent(at.micros_from(self.origin));
+            }
             Event::Stamps { request, stamps } => self.hold(request, stamps),
             Event::Ended(ended) => return self.end_request(*ended),
             Event::PhaseEnded { phase, at, by } => self.end_phase(phase, at, by),
-            Event::PhaseDrained { phase, at } => {
+            Event::WindowStarted { phase, at } => {
+                let at = at.micros_from(self.origin);
+                if let Some(course) = self.course(phase) {
+                    course.window_start = Some(at);
+                    let window = window_of(course);
+                    self.fold.set_window(phase, window);
+                }
+            }
+            Event::PhaseDrained { phase, at, not_planned } => {
                 let at = at.micros_from(self.origin);
                 if let Some(course) = self.course(phase) {
                     course.drained = Some(at);
+                    course.not_planned = not_planned;
                 }
             }
             Event::RunEnded { .. } => {}
@@ -177,7 +211,7 @@ impl Collector {
                 course.window_end = self.fold.window(index as u32).map(|(_, end)| end).or(course.window_end);
             }
         }
-        let mut findings = Vec::new();
+        let mut findings: Vec<Finding> = self.rules.breach().cloned().into_iter().collect();
         for mut figures in self.fold.figures() {
             let index = self.phases.iter().position(|phase| phase.name == figures.phase);
             if let Some(delays) = index.and_then(|index| self.loop_delays.get_mut(index)) {
@@ -205,11 +239,18 @@ impl Collector {
         let start = at.micros_from(self.origin);
         let course = PhaseCourse {
             start,
-            window_start: (at + phase.warm_up).micros_from(self.origin),
-            window_end: phase.duration.map(|duration| (at + duration).micros_from(self.origin)),
+            window_start: match phase.warm_up {
+                Margin::Time(warm_up) => Some((at + warm_up).micros_from(self.origin)),
+                Margin::PerUser(_) => None,
+            },
+            window_end: phase.duration.map(|duration| {
+                let measured = duration.saturating_sub(phase.cool_down.time());
+                (at + measured).micros_from(self.origin)
+            }),
             ..PhaseCourse::default()
         };
         self.seconds.start_phase(&phase.name, start);
+        self.rules.start_phase(&phase.name, start);
         self.fold.set_window(index, window_of(&course));
         self.courses[index as usize] = Some(course);
         self.progress.phase = index;
@@ -222,7 +263,7 @@ impl Collector {
         course.ended = Some((at, by));
         course.window_end = match by {
             EndedBy::Duration | EndedBy::Stop | EndedBy::Signal => {
-                course.window_end.map(|end| end.min(at).max(course.window_start))
+                course.window_end.map(|end| end.min(at).max(course.window_start.unwrap_or_default()))
             }
             // As where there is no duration: until the last output of a measured row.
             EndedBy::Requests | EndedBy::Data => None,
@@ -254,10 +295,16 @@ impl Collector {
         let tokens: Option<Vec<u32>> = stamps.iter().map(|stamp| stamp.tokens).collect();
         let events = RowEvents { stamps: &instants, tokens: tokens.as_deref() };
         let phase = ended.planned.phase as usize;
-        let window = self.courses.get(phase).copied().flatten().map(|course| window_of(&course));
-        let window = window.filter(|_| self.phases[phase].measure);
+        let course = self.courses.get(phase).and_then(Option::as_ref);
+        let window = course.filter(|_| self.phases[phase].measure).map(|course| match course.window_start {
+            Some(_) => window_of(course),
+            // Nothing that has come so far is inside.
+            None => Window { start: Some(Micros(u64::MAX)), end: None },
+        });
         let workload = ended.planned.workload as usize;
         let mut record = close(ended, self.origin, events, window);
+        record.shard = self.shard;
+        self.rules.ended(&record);
         record.slo_met = self.workloads[workload].1.judge(&record);
         self.progress.ended += 1;
         self.progress.ok += u64::from(record.outcome == Outcome::Ok);
@@ -288,7 +335,7 @@ impl Collector {
 }
 
 fn window_of(course: &PhaseCourse) -> Window {
-    Window { start: Some(course.window_start), end: course.window_end }
+    Window { start: course.window_start, end: course.window_end }
 }
 
 /// Closes a request into its record: instants from run start, rounded once.

@@ -3,6 +3,8 @@
 //! The samplers are ours: what a library makes of the same bits may change between releases, and a scenario
 //! with its seed must give the same lengths for ever.
 
+use std::time::Duration;
+
 use crate::seed::Stream;
 
 /// A law of whole numbers: tokens, say.
@@ -58,6 +60,81 @@ impl Distribution {
     }
 }
 
+/// A law of times: pauses, say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeLaw {
+    /// Always this time. Draws nothing from the stream.
+    Fixed(Duration),
+    /// Every time from `min` to `max` equally often. [`TimeLaw::uniform`] makes one.
+    Uniform {
+        /// Shortest time.
+        min: Duration,
+        /// Longest time, at least `min`.
+        max: Duration,
+    },
+    /// Exponential times of this mean: the pauses of a Poisson process.
+    Exponential {
+        /// The mean.
+        mean: Duration,
+    },
+}
+
+impl TimeLaw {
+    /// Times from `min` to `max`; `None` if `min` is above `max`.
+    pub fn uniform(min: Duration, max: Duration) -> Option<TimeLaw> {
+        (min <= max).then_some(TimeLaw::Uniform { min, max })
+    }
+
+    /// One time, in whole nanoseconds.
+    pub fn sample(self, stream: &mut Stream) -> Duration {
+        match self {
+            TimeLaw::Fixed(time) => time,
+            TimeLaw::Uniform { min, max } => {
+                let width = u64::try_from(max.saturating_sub(min).as_nanos()).unwrap_or(u64::MAX);
+                min + Duration::from_nanos(stream.below(width.saturating_add(1)))
+            }
+            // f64 to integer casts saturate.
+            TimeLaw::Exponential { mean } => {
+                Duration::from_nanos(libm::rint(stream.exponential() * mean.as_nanos() as f64) as u64)
+            }
+        }
+    }
+
+    /// The expected time.
+    pub fn mean(self) -> Duration {
+        match self {
+            TimeLaw::Fixed(time) | TimeLaw::Exponential { mean: time } => time,
+            TimeLaw::Uniform { min, max } => min / 2 + max / 2,
+        }
+    }
+}
+
+/// A standard normal value. Box and Muller, "A Note on the Generation of Random Normal Deviates" (1958): two draws
+/// a value, none rejected, so that streams stay in step whatever the value.
+pub fn sample_normal(stream: &mut Stream) -> f64 {
+    let radius = libm::sqrt(2.0 * stream.exponential());
+    radius * libm::cos(std::f64::consts::TAU * stream.unit())
+}
+
+/// A gamma value of scale 1 and the given shape, above 0. Marsaglia and Tsang, "A Simple Method for Generating Gamma
+/// Variables" (2000), with their boost for shapes below 1.
+pub fn sample_gamma(shape: f64, stream: &mut Stream) -> f64 {
+    if shape < 1.0 {
+        // 1 − unit is never 0.
+        let boost = libm::pow(1.0 - stream.unit(), 1.0 / shape);
+        return sample_gamma(shape + 1.0, stream) * boost;
+    }
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / libm::sqrt(9.0 * d);
+    loop {
+        let x = sample_normal(stream);
+        let v = (1.0 + c * x).powi(3);
+        if v > 0.0 && libm::log(1.0 - stream.unit()) < 0.5 * x * x + d - d * v + d * libm::log(v) {
+            return d * v;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,6 +176,26 @@ mod tests {
         assert!(Distribution::uniform(5, 5).is_some());
         let widest = Distribution::uniform(0, u64::MAX).unwrap();
         widest.sample(&mut Seed(1).stream("lengths", "w"));
+    }
+
+    #[test]
+    fn times_of_a_seed_are_pinned_and_have_their_mean() {
+        let ms = Duration::from_millis;
+        let laws = [
+            TimeLaw::Fixed(ms(5)),
+            TimeLaw::uniform(ms(1), ms(9)).unwrap(),
+            TimeLaw::Exponential { mean: ms(5) },
+        ];
+        let first = laws.map(|law| law.sample(&mut Seed(7).stream("think", "w")).as_nanos());
+        insta::assert_compact_debug_snapshot!(first, @"[5000000, 7211391, 7490015]");
+        for law in laws {
+            let mut stream = Seed(3).stream("think", "w");
+            let sum: Duration = (0..20_000).map(|_| law.sample(&mut stream)).sum();
+            let mean_ms = sum.as_secs_f64() * 1e3 / 20_000.0;
+            assert!((mean_ms - 5.0).abs() < 0.1, "{law:?}: {mean_ms} ms");
+            assert_eq!(law.mean(), ms(5));
+        }
+        assert_eq!(TimeLaw::uniform(ms(2), ms(1)), None);
     }
 
     proptest::proptest! {

@@ -47,6 +47,8 @@ pub struct Outgoing {
     pub id: String,
     /// Whether a stream is asked for.
     pub stream: bool,
+    /// Whether the text of the answer is wanted: the next turn of a conversation carries it.
+    pub keep_answer: bool,
     /// The body, whole.
     pub body: Bytes,
 }

@@ -251,6 +251,8 @@ pub struct Timeline {
     pub http_status: Option<u16>,
     /// Reason the model stopped.
     pub finish_reason: Option<String>,
+    /// Text of the whole answer, where it was wanted.
+    pub answer: Option<String>,
     /// The server's message, or ours, bounded and without secrets.
     pub error: Option<String>,
     /// The server's id of the request.
@@ -294,6 +296,7 @@ impl Timeline {
             usage: Usage::default(),
             http_status: None,
             finish_reason: None,
+            answer: None,
             error: None,
             server_request_id: None,
             connect: None,
@@ -417,12 +420,21 @@ pub enum Event {
         /// Why.
         by: EndedBy,
     },
+    /// The first request that counts of a phase whose warm-up is counted in requests is due.
+    WindowStarted {
+        /// Index of the phase.
+        phase: u32,
+        /// When.
+        at: Nanos,
+    },
     /// A phase's last request is over.
     PhaseDrained {
         /// Index of the phase.
         phase: u32,
         /// When.
         at: Nanos,
+        /// Arrivals after a stop or signal, and slots that users never reached.
+        not_planned: u64,
     },
     /// The sender's event loop was found late by this much.
     LoopDelay {
@@ -452,6 +464,7 @@ impl Event {
                                 + timeline.stamps.capacity() * size_of::<Stamp>()
                                 + text(&timeline.error)
                                 + text(&timeline.finish_reason)
+                                + text(&timeline.answer)
                                 + text(&timeline.server_request_id)
                         }
                         Fate::Unsent { error, .. } => text(error),

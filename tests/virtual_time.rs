@@ -20,11 +20,25 @@ mod drain;
 mod failures;
 #[path = "virtual_time/figures.rs"]
 mod figures;
+#[path = "virtual_time/golden.rs"]
+mod golden;
+#[path = "virtual_time/held.rs"]
+mod held;
+#[path = "virtual_time/loads.rs"]
+mod loads;
+#[path = "virtual_time/rules.rs"]
+mod rules;
 #[path = "virtual_time/schedule.rs"]
 mod schedule;
+#[path = "virtual_time/sessions.rs"]
+mod sessions;
+#[path = "virtual_time/shards.rs"]
+mod shards;
 #[path = "virtual_time/stop.rs"]
 mod stop;
 #[path = "virtual_time/times.rs"]
 mod times;
+#[path = "virtual_time/users.rs"]
+mod users;
 #[path = "virtual_time/windows.rs"]
 mod windows;

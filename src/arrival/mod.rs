@@ -3,13 +3,19 @@
 //! The true process and nothing else: no rescaling to hit a count, no ticks, no re-anchoring. Each offset is
 //! computed from the sum of all gaps so far (or from its index), so that rounding to nanoseconds never adds up.
 
+mod curve;
+
+use std::sync::Arc;
 use std::time::Duration;
 
+pub use curve::Curve;
+
+use crate::distribution::sample_gamma;
 use crate::seed::Stream;
 use crate::units::Rate;
 
 /// How sessions arrive in an open loop.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Process {
     /// Independent exponential gaps of mean 1 / rate. The first arrival is one gap after the start.
     Poisson {
@@ -21,27 +27,64 @@ pub enum Process {
         /// Arrivals per second.
         rate: Rate,
     },
+    /// Independent gamma gaps of mean 1 / rate: burstier than Poisson above a `cv` of 1, more even below it.
+    Gamma {
+        /// Mean arrivals per second.
+        rate: Rate,
+        /// Coefficient of variation of the gaps; [`Process::gamma`] refuses what cannot be.
+        cv: f64,
+    },
+    /// A rate that changes with time; ends with its curve.
+    Varying {
+        /// The rate over time.
+        curve: Arc<Curve>,
+        /// The law of arrivals under it.
+        arrivals: Arrivals,
+    },
+    /// Times that were recorded: offsets from the start, ascending.
+    Recorded(Arc<[Duration]>),
+}
+
+/// The law of arrivals under a rate that changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrivals {
+    /// Independent of one another.
+    Poisson,
+    /// As even as the rate allows, the first at the start.
+    Constant,
 }
 
 impl Process {
-    /// The offsets of all arrivals, ascending and without end. `stream` is drawn from by random processes only.
-    pub fn offsets(self, stream: Stream) -> Offsets {
-        Offsets { process: self, stream, index: 0, elapsed_s: 0.0 }
+    /// Gamma arrivals; `None` unless `cv` is from 0.01 to 100.
+    pub fn gamma(rate: Rate, cv: f64) -> Option<Process> {
+        (0.01..=100.0).contains(&cv).then_some(Process::Gamma { rate, cv })
     }
 
-    /// Expected arrivals in `duration`.
-    pub fn expected(self, duration: Duration) -> f64 {
+    /// The offsets of all arrivals, ascending. Without end but for curves and recorded times. `stream` is drawn
+    /// from by random processes only.
+    pub fn offsets(&self, stream: Stream) -> Offsets {
+        Offsets { process: self.clone(), stream, index: 0, elapsed: 0.0 }
+    }
+
+    /// Expected arrivals in the first `duration`.
+    pub fn expected(&self, duration: Duration) -> f64 {
         match self {
-            Process::Poisson { rate } | Process::Constant { rate } => {
+            Process::Poisson { rate } | Process::Constant { rate } | Process::Gamma { rate, .. } => {
                 rate.as_per_second() * duration.as_secs_f64()
             }
+            Process::Varying { curve, .. } => curve.expected(duration),
+            Process::Recorded(offsets) => offsets.partition_point(|offset| *offset < duration) as f64,
         }
     }
 
-    /// Arrivals per second.
-    pub fn rate(self) -> Rate {
+    /// The largest number of arrivals per second it is meant to reach; `None` for recorded times.
+    pub fn peak_per_second(&self) -> Option<f64> {
         match self {
-            Process::Poisson { rate } | Process::Constant { rate } => rate,
+            Process::Poisson { rate } | Process::Constant { rate } | Process::Gamma { rate, .. } => {
+                Some(rate.as_per_second())
+            }
+            Process::Varying { curve, .. } => Some(curve.peak()),
+            Process::Recorded(_) => None,
         }
     }
 }
@@ -52,7 +95,8 @@ pub struct Offsets {
     process: Process,
     stream: Stream,
     index: u64,
-    elapsed_s: f64,
+    /// Sum of all gaps so far: in seconds, or under a changing rate in arrivals of a process of rate 1.
+    elapsed: f64,
 }
 
 impl Iterator for Offsets {
@@ -61,12 +105,23 @@ impl Iterator for Offsets {
     fn next(&mut self) -> Option<Duration> {
         let index = self.index;
         self.index += 1;
-        let at_s = match self.process {
+        let at_s = match &self.process {
             Process::Constant { rate } => index as f64 / rate.as_per_second(),
             Process::Poisson { rate } => {
-                self.elapsed_s += self.stream.exponential() / rate.as_per_second();
-                self.elapsed_s
+                self.elapsed += self.stream.exponential() / rate.as_per_second();
+                self.elapsed
             }
+            Process::Gamma { rate, cv } => {
+                let shape = 1.0 / (cv * cv);
+                self.elapsed += sample_gamma(shape, &mut self.stream) / shape / rate.as_per_second();
+                self.elapsed
+            }
+            Process::Varying { curve, arrivals: Arrivals::Constant } => curve.time_of(index as f64)?,
+            Process::Varying { curve, arrivals: Arrivals::Poisson } => {
+                self.elapsed += self.stream.exponential();
+                curve.time_of(self.elapsed)?
+            }
+            Process::Recorded(offsets) => return offsets.get(index as usize).copied(),
         };
         // f64 to integer casts saturate, so an offset past the end of time stays there.
         Some(Duration::from_nanos(libm::rint(at_s * 1e9) as u64))
@@ -124,6 +179,66 @@ mod tests {
         });
         let distance = distance.fold(0.0, f64::max);
         assert!(distance < 1.628 / (gaps.len() as f64).sqrt(), "distance {distance}");
+    }
+
+    fn gaps_of(process: &Process, seed: u64, count: usize) -> Vec<f64> {
+        let offsets = process.offsets(Seed(seed).stream("arrivals", "steady"));
+        let offsets: Vec<f64> = offsets.take(count + 1).map(|offset| offset.as_secs_f64()).collect();
+        offsets.windows(2).map(|pair| pair[1] - pair[0]).collect()
+    }
+
+    #[test]
+    fn gamma_gaps_have_the_mean_and_the_cv_asked_for() {
+        for cv in [0.1, 0.5, 1.0, 2.0, 4.0] {
+            let process = Process::gamma(Rate::per_second(50.0).unwrap(), cv).unwrap();
+            let gaps = gaps_of(&process, 11, 40_000);
+            let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+            let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+            assert!((mean * 50.0 - 1.0).abs() < 0.02 * cv.max(1.0), "cv {cv}: mean {mean}");
+            assert!((variance.sqrt() / mean / cv - 1.0).abs() < 0.05, "cv {cv}: {}", variance.sqrt() / mean);
+        }
+        assert_eq!(Process::gamma(Rate::per_second(1.0).unwrap(), 0.0), None);
+        assert_eq!(Process::gamma(Rate::per_second(1.0).unwrap(), f64::NAN), None);
+    }
+
+    #[test]
+    fn gamma_offsets_of_a_seed_are_pinned() {
+        let process = Process::gamma(Rate::per_second(20.0).unwrap(), 2.0).unwrap();
+        let offsets = process.offsets(Seed(7).stream("arrivals", "steady"));
+        let offsets: Vec<u128> = offsets.take(4).map(|offset| offset.as_nanos()).collect();
+        insta::assert_compact_debug_snapshot!(offsets, @"[4806750, 4880043, 5351356, 20984104]");
+    }
+
+    #[test]
+    fn a_poisson_ramp_has_the_count_of_its_integral_in_every_part() {
+        let curve = Arc::new(Curve::new(&[(Duration::from_secs(1_000), 10.0, 50.0)]).unwrap());
+        let ramp = Process::Varying { curve: Arc::clone(&curve), arrivals: Arrivals::Poisson };
+        let offsets: Vec<Duration> = ramp.offsets(Seed(2).stream("arrivals", "ramp")).collect();
+        for part in 0..10 {
+            let (begin, end) = (Duration::from_secs(part * 100), Duration::from_secs((part + 1) * 100));
+            let expected = curve.expected(end) - curve.expected(begin);
+            let count = offsets.iter().filter(|at| (begin..end).contains(*at)).count() as f64;
+            assert!((count - expected).abs() < 4.0 * expected.sqrt(), "part {part}: {count} of {expected}");
+        }
+        assert_eq!(ramp.expected(Duration::from_secs(1_000)), 30_000.0);
+    }
+
+    #[test]
+    fn a_constant_ramp_is_exact_and_ends_with_its_curve() {
+        let curve = Curve::new(&[(Duration::from_secs(2), 0.0, 4.0)]).unwrap();
+        let ramp = Process::Varying { curve: Arc::new(curve), arrivals: Arrivals::Constant };
+        // Λ(t) = t², so the n-th arrival is due at √n.
+        let offsets: Vec<u128> =
+            ramp.offsets(Seed(1).stream("arrivals", "ramp")).map(|at| at.as_nanos()).collect();
+        assert_eq!(offsets, [0, 1_000_000_000, 1_414_213_562, 1_732_050_808, 2_000_000_000]);
+    }
+
+    #[test]
+    fn recorded_times_are_given_back_as_they_are() {
+        let times: Vec<Duration> = [0, 5, 5, 9].map(Duration::from_millis).into();
+        let process = Process::Recorded(times.clone().into());
+        assert_eq!(process.offsets(Seed(1).stream("arrivals", "t")).collect::<Vec<_>>(), times);
+        assert_eq!(process.expected(Duration::from_millis(9)), 3.0);
     }
 
     #[test]

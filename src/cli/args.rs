@@ -11,6 +11,7 @@ use super::init::InitArgs;
 use super::man::ManArgs;
 use super::schema::SchemaArgs;
 use super::score::ScoreArgs;
+use super::shard::ShardArgs;
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -111,6 +112,8 @@ pub(super) struct RunArgs {
     /// Measure this server instead of the scenario's, an embedded one too
     #[arg(long, value_name = "URL")]
     pub(super) target: Option<String>,
+    #[command(flatten)]
+    pub(super) part: ShardArgs,
 }
 
 #[derive(Debug, Args)]

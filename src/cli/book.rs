@@ -111,7 +111,7 @@ impl Facts<'_> {
 
     /// A collector whose rows go to `writer`.
     pub(super) fn collector(&self, writer: Writer) -> Collector {
-        Collector::new(&self.prepared.scenario, writer)
+        Collector::new(&self.prepared.scenario, writer).of_shard(self.prepared.shard)
     }
 
     fn manifest(&self) -> Manifest {
@@ -138,6 +138,7 @@ impl Facts<'_> {
             format: FORMAT,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             run_id: self.prepared.run_id.clone(),
+            shard: self.prepared.shard.to_text(),
             name: scenario.name.clone(),
             started: self.prepared.started.to_string(),
             state: State::Running,
@@ -197,9 +198,10 @@ fn print(text: &str, folder: &Path) -> Result<(), Failure> {
 
 fn fill(entry: &mut PhaseEntry, course: &PhaseCourse) {
     entry.start_s = Some(course.start.as_s());
-    entry.window_start_s = Some(course.window_start.as_s());
+    entry.window_start_s = course.window_start.map(|start| start.as_s());
     entry.window_end_s = course.window_end.map(|end| end.as_s());
     entry.end_s = course.ended.map(|(at, _)| at.as_s());
     entry.ended_by = course.ended.map(|(_, by)| by.name().to_owned());
     entry.drained_s = course.drained.map(|at| at.as_s());
+    entry.not_planned = course.not_planned;
 }

@@ -60,6 +60,7 @@ pub(super) fn start(
         origin: None,
         cpu: measures_cpu.then(Cpu::default),
         second: None,
+        is_stopped: false,
     };
     let thread = thread::Builder::new().name("collect".into()).spawn(move || desk.work(&events))?;
     Ok(Collecting { thread, sender, queued_bytes })
@@ -97,6 +98,8 @@ struct Desk {
     cpu: Option<Cpu>,
     /// The second since the origin that was last seen to.
     second: Option<u64>,
+    /// Whether a rule has stopped the run.
+    is_stopped: bool,
 }
 
 impl Desk {
@@ -127,6 +130,10 @@ impl Desk {
         }
         let taken = self.collector.take(event);
         self.note(taken);
+        if let Some(rule) = self.collector.broken_rule().filter(|_| !self.is_stopped) {
+            self.is_stopped = true;
+            let _ = self.stop.send(Stop::Rule(rule));
+        }
         false
     }
 

@@ -15,6 +15,22 @@ pub(super) fn required(name: &str) -> Result<String, Failure> {
     }
 }
 
+/// The value of `name` where it is set.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+pub(super) fn optional(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Nanoseconds since 1970.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the time of day; it measures nothing"
+)]
+pub(super) fn unix_time_ns() -> i128 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(0, |since| since.as_nanos() as i128)
+}
+
 /// Seconds since 1970.
 #[expect(
     clippy::disallowed_methods,

@@ -17,6 +17,7 @@ mod report;
 mod run;
 mod schema;
 mod score;
+mod shard;
 mod signals;
 mod sim;
 mod target;

@@ -13,9 +13,10 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Style};
 use crate::plan::Plan;
 use crate::plan::compose::Salt;
 use crate::plan::composer::{Composer, Form, Prompts};
+use crate::plan::shard::Shard;
 use crate::protocol::BodyOptions;
 use crate::results::ResultsError;
-use crate::scenario::{Overrides, PromptSource, Requests, Scenario};
+use crate::scenario::{History, Load, Overrides, PromptSource, Requests, Scenario};
 use crate::seed::Seed;
 
 /// A scenario that can be run.
@@ -29,6 +30,10 @@ pub(super) struct Prepared {
     /// The bearer key.
     pub(super) key: Option<String>,
     pub(super) started: jiff::Timestamp,
+    /// Its part of the run.
+    pub(super) shard: Shard,
+    /// Whether the seed is this process's own.
+    pub(super) draws_seed: bool,
 }
 
 /// What a scenario is prepared for.
@@ -63,6 +68,7 @@ pub(super) fn prepare(
     }
     let variable = scenario.target.api_key_env.as_deref().filter(|_| purpose == Purpose::Measure);
     let key = variable.map(environment::required).transpose()?;
+    let draws_seed = scenario.seed.is_none();
     let seed = match scenario.seed {
         Some(seed) => seed,
         // Thirty-two bits: short enough to be typed again.
@@ -81,6 +87,8 @@ pub(super) fn prepare(
         datasets,
         key,
         started: environment::utc_now(),
+        shard: Shard::WHOLE,
+        draws_seed,
     })
 }
 
@@ -105,7 +113,7 @@ impl Prepared {
             let (shuffle, when) = (source.shuffle, source.when_exhausted);
             Some(RowOrder::new(dataset.rows(), shuffle, when, self.seed, &workload.name))
         });
-        let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows.collect());
+        let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows.collect()).of_shard(self.shard);
         let forms = self.scenario.workloads.iter().zip(&self.datasets).map(|(workload, dataset)| Form {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
@@ -113,6 +121,7 @@ impl Prepared {
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
                 (PromptSource::Dataset(_), None) => unreachable!("every data set was scanned above"),
             },
+            history: workload.session.map_or(History::None, |session| session.history),
             options: BodyOptions {
                 model: model.to_owned(),
                 stream: workload.request.stream,
@@ -165,6 +174,10 @@ fn compare_requests_with_rows(
     let wanted = scenario.phases.iter().map(|phase| match phase.requests {
         Some(Requests::Count(count)) => count,
         Some(Requests::All) => all,
+        Some(Requests::PerUser(each)) => match phase.load {
+            Load::Closed { users, .. } => each.saturating_mul(users.into()),
+            Load::Open { .. } => each,
+        },
         None => 0,
     });
     let wanted: u64 = wanted.sum();

@@ -99,6 +99,9 @@ async fn rehearse(
         sink: sink(&clock, &desk, &stop, &caught, signals, seen),
         phases: scenario.phases.clone(),
         max_in_flight: target::MAX_IN_FLIGHT,
+        seed: prepared.seed,
+        shard: prepared.shard,
+        start_at: None,
         stop,
     };
     let (ending, _) = run.run(&mut source).await;
@@ -129,6 +132,9 @@ fn sink(
         if let Err(error) = desk.collector.take(event) {
             stop.ask(Stop::Failed(error.to_string()));
             desk.failure.get_or_insert(error);
+        }
+        if let Some(rule) = desk.collector.broken_rule() {
+            stop.ask(Stop::Rule(rule));
         }
         // Whoever looks has the lock for a moment; the next event comes soon.
         if let Some(Ok(mut seen)) = seen.as_ref().map(|seen| seen.try_lock()) {

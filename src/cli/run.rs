@@ -10,6 +10,7 @@ use super::collecting::{self, Gathered};
 use super::exit::{Exit, Failure};
 use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
+use super::shard::Part;
 use super::signals::{self, Signal};
 use super::{environment, sim, target};
 use crate::clock::Clock;
@@ -17,11 +18,13 @@ use crate::results::manifest::{ClockKind, State};
 use crate::run::ahead::Source;
 use crate::run::stop::{Stop, StopSwitch};
 use crate::run::{Ending, Run};
-use crate::scenario::{Endpoint, Load, TargetUrl};
+use crate::scenario::{Endpoint, Load, Phase, TargetUrl};
 use crate::sim::{Embedded, Options};
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
-    let prepared = prepare(&args.scenario, args.target.clone(), Purpose::Measure)?;
+    let part = Part::read(&args.part)?;
+    let mut prepared = prepare(&args.scenario, args.target.clone(), Purpose::Measure)?;
+    part.apply(&mut prepared)?;
     let (url, embedded) = match &prepared.scenario.target.endpoint {
         Endpoint::Url(url) => (url.clone(), None),
         Endpoint::Sim { profile } => {
@@ -29,10 +32,11 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
             (loopback(&server)?, Some(server))
         }
     };
-    let max_in_flight = target::descriptors(&prepared.scenario, embedded.is_some())?;
+    let max_in_flight = target::descriptors(&prepared.scenario, prepared.shard, embedded.is_some())?;
     let measuring = Measuring {
         args: &args.scenario,
         prepared: &prepared,
+        part: &part,
         url,
         max_in_flight,
         simulated: embedded.is_some(),
@@ -57,6 +61,7 @@ fn loopback(server: &Embedded) -> Result<TargetUrl, Failure> {
 struct Measuring<'a> {
     args: &'a ScenarioArgs,
     prepared: &'a Prepared,
+    part: &'a Part,
     url: TargetUrl,
     max_in_flight: usize,
     simulated: bool,
@@ -84,6 +89,7 @@ impl Measuring<'_> {
             // The run may be over already.
             let _ = signal_sender.send(signal);
         })?;
+        let start_at = self.part.start(&clock)?;
         let writer = facts.open(self.args)?;
         if !self.args.quiet {
             self.announce(&facts.model);
@@ -123,6 +129,9 @@ impl Measuring<'_> {
             sink: collecting.sink(Rc::clone(&stop)),
             phases: scenario.phases.clone(),
             max_in_flight: self.max_in_flight,
+            seed: self.prepared.seed,
+            shard: self.prepared.shard,
+            start_at,
             stop,
         };
         let (ending, origin) = run.run(&mut source).await;
@@ -148,7 +157,7 @@ impl Measuring<'_> {
             timeouts.idle,
         ));
         let unstated = |load: &Load| matches!(load, Load::Open { max_in_flight: None, .. });
-        if scenario.phases.iter().any(|phase| unstated(&phase.load)) {
+        if scenario.phases.iter().flat_map(Phase::loads).any(|load| unstated(load.load)) {
             say(&format!("open loops hold at most {} requests in flight", self.max_in_flight));
         }
     }
@@ -166,6 +175,7 @@ pub(super) fn conclude(
     let (state, failure) = match (ending, &gathered.failure) {
         (_, Some(error)) => (State::Stopped, Some(error.to_string())),
         (Ending::Stopped(Stop::Failed(reason)), _) => (State::Stopped, Some(reason.clone())),
+        (Ending::Stopped(Stop::Rule(_)), _) => (State::Stopped, None),
         (Ending::Stalled(what), _) => (State::Stopped, Some(format!("nothing was left to wait for: {what}"))),
         (Ending::Stopped(_), _) => (State::Interrupted, None),
         (Ending::Complete, _) => (State::Complete, None),

@@ -11,6 +11,7 @@ use super::prepare::Prepared;
 use crate::client::preflight::{Models, NotReady};
 use crate::client::{Client, Connector, Settings};
 use crate::clock::Clock;
+use crate::plan::shard::Shard;
 use crate::record::Outcome;
 use crate::scenario::{Load, Scenario, Scheme, Target, TargetUrl};
 use crate::units::write_duration;
@@ -168,7 +169,7 @@ fn not_ready(at: &str, reason: &NotReady, within: Duration) -> Failure {
 /// Raises the soft limit on open files as far as it goes and returns how many connections may be open at once.
 ///
 /// Refuses a closed loop that cannot have a connection for each user.
-pub(super) fn descriptors(scenario: &Scenario, embedded: bool) -> Result<usize, Failure> {
+pub(super) fn descriptors(scenario: &Scenario, shard: Shard, embedded: bool) -> Result<usize, Failure> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)
         .map_err(|error| Failure::unexpected(format!("cannot read the limit on files: {error}")))?;
     // A refusal leaves the soft limit, which then holds.
@@ -177,8 +178,12 @@ pub(super) fn descriptors(scenario: &Scenario, embedded: bool) -> Result<usize, 
     let ends = if embedded { 2 } else { 1 };
     let connections = usize::try_from(limit.saturating_sub(OTHER_DESCRIPTORS) / ends).unwrap_or(usize::MAX);
     for phase in &scenario.phases {
-        let Load::Closed { users } = phase.load else { continue };
-        if users as usize > connections {
+        let users = phase.loads().map(|load| match load.load {
+            Load::Closed { users, .. } => shard.share_of(*users) as usize,
+            Load::Open { .. } => 0,
+        });
+        let users: usize = users.sum();
+        if users > connections {
             return Err(Failure::usage(format!(
                 "phase `{}` wants {users} users, and the limit of {limit} open files allows {connections}\n  \
                  help: raise it with `ulimit -n`, or lower load.closed.users",

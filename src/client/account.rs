@@ -7,6 +7,9 @@ use super::stamp::Meter;
 use crate::protocol::Decoder;
 use crate::record::Timeline;
 
+/// The longest answer that is kept for the next turn of its conversation.
+const ANSWER_LIMIT_BYTES: usize = 4 << 20;
+
 /// An open account of one exchange. What the wire and the answer said by then reaches the timeline when the
 /// account is let go, be it at the end or because the exchange was dropped half-way.
 pub(super) struct Account<'a> {
@@ -17,10 +20,17 @@ pub(super) struct Account<'a> {
 }
 
 impl<'a> Account<'a> {
-    /// Opens the account of an exchange that begins now on the connection of `meter`.
-    pub(super) fn open(client: &'a Client, timeline: &'a mut Timeline, meter: &Rc<Meter>) -> Account<'a> {
+    /// Opens the account of an exchange that begins now on the connection of `meter`. The text of the answer is
+    /// kept where `keeps_answer`.
+    pub(super) fn open(
+        client: &'a Client,
+        timeline: &'a mut Timeline,
+        meter: &Rc<Meter>,
+        keeps_answer: bool,
+    ) -> Account<'a> {
         meter.begin(client.clock.now());
-        Account { client, timeline, decoder: Decoder::new(client.api, None), meter: Rc::clone(meter) }
+        let decoder = Decoder::new(client.api, keeps_answer.then_some(ANSWER_LIMIT_BYTES));
+        Account { client, timeline, decoder, meter: Rc::clone(meter) }
     }
 
     /// Whether a byte has come back.
@@ -45,6 +55,8 @@ impl Drop for Account<'_> {
         timeline.usage = answer.usage();
         timeline.counted_tokens = answer.counted_tokens();
         timeline.finish_reason.clone_from(&answer.finish_reason);
+        let whole = answer.texts.as_ref().filter(|texts| !texts.cut);
+        timeline.answer = whole.map(|texts| texts.answer.clone());
         let texts = [&mut timeline.error, &mut timeline.finish_reason, &mut timeline.server_request_id];
         for text in texts.into_iter().flatten() {
             client.redact(text);

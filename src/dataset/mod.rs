@@ -7,6 +7,7 @@
 mod order;
 mod row;
 mod scan;
+mod trace;
 
 use std::fs::File;
 use std::io;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 pub use order::{RowOrder, WhenExhausted};
 pub use row::{Format, Row};
 pub use scan::{ScanError, SkipReason, Skipped};
+pub use trace::{TimeUnit, Trace, TraceError, TraceFormat, TraceSource};
 
 use crate::diagnostic::{Diagnostic, Location};
 

@@ -5,11 +5,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::compose::{Salt, synthetic};
-use super::{End, Plan, Start};
+use super::{End, Plan, Start, Turn, step};
 use crate::dataset::Dataset;
-use crate::prompt::{Message, Outgoing};
+use crate::prompt::{Message, Outgoing, Role};
 use crate::protocol::{Api, BodyOptions};
 use crate::record::{EndedBy, Planned};
+use crate::scenario::History;
+
+/// What a run stopped before its end would still have sent is counted up to this.
+const MOST_COUNTED: u64 = 1_000_000;
 
 /// Where the prompts of one workload come from.
 pub enum Prompts {
@@ -28,6 +32,8 @@ pub struct Form {
     pub workload: String,
     /// Where its prompts come from.
     pub prompts: Prompts,
+    /// What a turn carries of those before it.
+    pub history: History,
     /// What its bodies have in common.
     pub options: BodyOptions,
 }
@@ -37,21 +43,59 @@ pub struct Form {
 pub struct Composed {
     /// When it starts.
     pub start: Start,
-    /// The plan's part of its row.
-    pub planned: Planned,
-    /// The request, or why it could not be composed.
+    /// Its turns, at least one.
+    pub turns: Vec<Turn>,
+    /// The request of its first turn, or why it could not be composed.
     pub outgoing: Result<Outgoing, String>,
+    /// What the requests of later turns are made of.
+    pub conversation: Conversation,
 }
 
 impl Composed {
     /// Bytes held, about.
     pub fn size_bytes(&self) -> usize {
         let body = self.outgoing.as_ref().map_or(0, |outgoing| outgoing.body.len() + outgoing.id.len());
-        size_of::<Composed>() + body
+        let said = self.conversation.messages.iter().map(|message| message.content.len()).sum::<usize>();
+        size_of::<Composed>() + self.turns.len() * size_of::<Turn>() + body + said
     }
 }
 
-/// The next thing a phase has to offer.
+/// What was said in a session so far.
+pub struct Conversation {
+    recipe: Arc<Recipe>,
+    /// Empty where turns carry nothing of those before them.
+    messages: Vec<Message>,
+}
+
+impl std::fmt::Debug for Conversation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Conversation").field("messages", &self.messages).finish_non_exhaustive()
+    }
+}
+
+impl Conversation {
+    /// The request of `turn`, which follows one that was answered with `answer`. `is_last` says that no turn
+    /// follows it. An error says why it cannot be composed.
+    pub fn next(
+        &mut self,
+        turn: &Planned,
+        answer: Option<String>,
+        is_last: bool,
+    ) -> Result<Outgoing, String> {
+        let new = self.recipe.prompt(turn)?;
+        if self.recipe.forms[turn.workload as usize].history == History::None {
+            return Ok(self.recipe.outgoing(turn, &new, false));
+        }
+        let Some(content) = answer else {
+            return Err("the answer before is too long for the next turn to carry".to_owned());
+        };
+        self.messages.push(Message { role: Role::Assistant, content });
+        self.messages.extend(new);
+        Ok(self.recipe.outgoing(turn, &self.messages, !is_last))
+    }
+}
+
+/// The next thing a load has to offer.
 #[derive(Debug)]
 pub enum Next {
     /// A session.
@@ -67,8 +111,13 @@ pub struct Composer {
     plan: Plan,
     /// The plan at the start of the phase, to go back to when a phase takes fewer sessions than were composed.
     phase_start: Plan,
-    /// Sessions of the phase composed so far.
-    composed: u64,
+    /// Sessions of each load of the phase composed so far.
+    composed: Vec<u64>,
+    recipe: Arc<Recipe>,
+}
+
+/// What bodies are made by.
+struct Recipe {
     api: Api,
     forms: Vec<Form>,
     salt: Salt,
@@ -78,59 +127,100 @@ pub struct Composer {
 impl Composer {
     /// A composer for `plan`; `forms` are those of its workloads, in order.
     pub fn new(plan: Plan, api: Api, forms: Vec<Form>, salt: Salt, run_id: String) -> Composer {
-        Composer { phase_start: plan.clone(), plan, composed: 0, api, forms, salt, run_id }
+        let recipe = Arc::new(Recipe { api, forms, salt, run_id });
+        Composer { phase_start: plan.clone(), plan, composed: Vec::new(), recipe }
     }
 
-    /// Turns to phase `index`.
-    pub fn begin_phase(&mut self, index: usize) {
+    /// Turns to phase `index`; returns how many loads it has.
+    pub fn begin_phase(&mut self, index: usize) -> usize {
         self.plan.begin_phase(index);
         self.phase_start = self.plan.clone();
-        self.composed = 0;
+        self.composed = vec![0; self.plan.loads()];
+        self.composed.len()
     }
 
-    /// Composes the phase's next session.
-    pub fn compose_next(&mut self) -> Next {
-        let Some(session) = self.plan.next() else {
-            return match self.plan.end() {
+    /// Composes the next session of the phase's load `load`.
+    pub fn compose_next(&mut self, load: usize) -> Next {
+        let Some(session) = self.plan.next_session(load) else {
+            return match self.plan.end(load) {
                 End::By(by) => Next::End(by),
                 End::NoRow { workload } => Next::Failed(format!(
                     "workload `{}` has taken every row of its data set, and when_exhausted is \"error\"",
-                    self.forms[workload as usize].workload
+                    self.recipe.forms[workload as usize].workload
                 )),
             };
         };
-        self.composed += 1;
-        let outgoing = self.compose(&session.turn);
-        Next::Session(Box::new(Composed { start: session.start, planned: session.turn, outgoing }))
+        self.composed[load] += 1;
+        let (outgoing, conversation) = self.recipe.begin(&session.turns);
+        Next::Session(Box::new(Composed {
+            start: session.start,
+            turns: session.turns,
+            outgoing,
+            conversation,
+        }))
     }
 
-    /// Leaves the phase where `taken` sessions of it were used: what was composed beyond them was never planned.
-    pub fn end_phase(&mut self, taken: u64) {
-        if taken == self.composed {
-            return;
+    /// Leaves the phase where so many sessions of each load were used: what was composed beyond them was never
+    /// planned. Where `counts_rest`, returns how many turns were still to come.
+    pub fn end_phase(&mut self, taken: &[u64], counts_rest: bool) -> u64 {
+        if taken != self.composed {
+            self.plan = self.phase_start.clone();
+            for (load, taken) in taken.iter().enumerate() {
+                for _ in 0..*taken {
+                    self.plan.next_session(load);
+                }
+            }
         }
-        self.plan = self.phase_start.clone();
-        for _ in 0..taken {
-            self.plan.next();
+        if !counts_rest {
+            return 0;
         }
+        let mut rest = self.plan.clone();
+        (0..taken.len()).map(|load| rest.rest(load, MOST_COUNTED)).sum()
+    }
+}
+
+impl Recipe {
+    /// The first request of a session, and what the others need.
+    fn begin(self: &Arc<Recipe>, turns: &[Turn]) -> (Result<Outgoing, String>, Conversation) {
+        let mut conversation = Conversation { recipe: Arc::clone(self), messages: Vec::new() };
+        let first = &turns[0].planned;
+        let history = self.forms[first.workload as usize].history;
+        let keeps = turns.len() > 1 && history == History::Real;
+        let messages = match self.prompt(first) {
+            Ok(messages) => messages,
+            Err(error) => return (Err(error), conversation),
+        };
+        let outgoing = self.outgoing(first, &messages, keeps);
+        if keeps {
+            conversation.messages = messages;
+        }
+        (Ok(outgoing), conversation)
     }
 
-    fn compose(&self, turn: &Planned) -> Result<Outgoing, String> {
+    /// What a turn adds to what was said.
+    fn prompt(&self, turn: &Planned) -> Result<Vec<Message>, String> {
         let form = &self.forms[turn.workload as usize];
-        let messages = match (&form.prompts, turn.dataset_row) {
-            (Prompts::Synthetic { words }, _) => synthetic(self.salt, &form.workload, turn.request, *words),
+        match (&form.prompts, turn.dataset_row) {
+            (Prompts::Synthetic { words }, _) => {
+                Ok(synthetic(self.salt, &form.workload, step(turn.session, turn.turn), *words))
+            }
             (Prompts::Rows(dataset), Some(row)) => {
                 let row = dataset.row(row as u32).map_err(|error| error.to_string())?;
-                vec![Message::user(row.prompt)]
+                Ok(vec![Message::user(row.prompt)])
             }
-            (Prompts::Rows(_), None) => return Err("the plan names no row of the data set".into()),
-        };
+            (Prompts::Rows(_), None) => Err("the plan names no row of the data set".into()),
+        }
+    }
+
+    fn outgoing(&self, turn: &Planned, messages: &[Message], keep_answer: bool) -> Outgoing {
+        let options = &self.forms[turn.workload as usize].options;
         let max_tokens = turn.output_tokens_planned.unwrap_or_default();
-        Ok(Outgoing {
+        Outgoing {
             // Point and repeat are 0 where there is no sweep.
             id: format!("{}-0-0-{}", self.run_id, turn.request),
-            stream: form.options.stream,
-            body: Bytes::from(form.options.body(self.api, &messages, max_tokens)),
-        })
+            stream: options.stream,
+            keep_answer,
+            body: Bytes::from(options.body(self.api, messages, max_tokens)),
+        }
     }
 }

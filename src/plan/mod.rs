@@ -1,19 +1,24 @@
 //! The plan: every session a run will offer, with its exact due time, before the clock starts.
 //!
 //! All of it follows from scenario and seed, bit for bit on any machine. One random stream a purpose: what
-//! changes the lengths leaves the arrivals alone. [`composer::Composer`] turns sessions into requests ahead of need.
+//! changes the lengths leaves the arrivals alone. What belongs to a turn is drawn by the numbers of its session and
+//! turn, so that longer conversations leave the lengths of others alone. [`composer::Composer`] turns sessions into
+//! requests ahead of need.
 
 pub mod compose;
 pub mod composer;
+mod offering;
+pub mod shard;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::arrival::Offsets;
-use crate::dataset::{RowOrder, WhenExhausted};
+use crate::dataset::RowOrder;
 use crate::record::{EndedBy, Planned};
-use crate::scenario::{Load, PromptSource, Requests, Scenario, Workload};
-use crate::seed::{Seed, Stream};
+use crate::scenario::{Load, Requests, Scenario};
+use crate::seed::Seed;
+use offering::{Left, Offering, without_row};
+use shard::Shard;
 
 /// When a session starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +34,20 @@ pub enum Start {
 pub struct Session {
     /// When it starts.
     pub start: Start,
-    /// Its request.
-    pub turn: Planned,
+    /// Its requests, at least one, each due when the one before has ended.
+    pub turns: Vec<Turn>,
 }
 
-/// Why a phase has no further session.
+/// One request of a session.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// What its row says of it.
+    pub planned: Planned,
+    /// The pause before it, after the end of the turn before; none before the first.
+    pub think: Duration,
+}
+
+/// Why a load has no further session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// As it should be.
@@ -45,169 +59,189 @@ pub enum End {
     },
 }
 
-/// An iterator over the sessions of one phase after another. Its clone is a second iterator at the same place.
+/// Loads whose numbers cannot follow those of another begin at multiples of this.
+const RANGE: u64 = 1_000_000_000;
+
+/// Numbers of the next session and request.
+#[derive(Clone, Copy, Default)]
+struct Numbers {
+    session: u64,
+    request: u64,
+}
+
+impl Numbers {
+    fn range(index: u64) -> Numbers {
+        Numbers { session: index * RANGE, request: index * RANGE }
+    }
+}
+
+/// The sessions of one phase after another, of each of a phase's loads. Its clone goes on from the same place.
 #[derive(Clone)]
 pub struct Plan {
     seed: Seed,
     scenario: Arc<Scenario>,
+    shard: Shard,
     /// Rows still to come, by workload; the cursor runs on across phases.
     rows: Vec<Option<RowOrder>>,
-    next_request: u64,
-    phase: Option<Offering>,
-}
-
-/// A phase in the course of being planned.
-#[derive(Clone)]
-struct Offering {
-    index: u32,
-    /// `None` in a closed loop, where users make the times.
-    offsets: Option<Offsets>,
-    duration: Option<Duration>,
-    left: Left,
-    choice: Stream,
-    end: Option<End>,
-}
-
-/// Requests that a phase may still plan.
-#[derive(Clone)]
-enum Left {
-    Unbounded,
-    Requests(u64),
-    /// Every row once: how many are left, by workload.
-    Rows(Vec<u64>),
-}
-
-impl Left {
-    /// Whether a request of `workload` may still come.
-    fn allows(&self, workload: usize) -> bool {
-        match self {
-            Left::Unbounded => true,
-            Left::Requests(left) => *left > 0,
-            Left::Rows(left) => left[workload] > 0,
-        }
-    }
-
-    fn take(&mut self, workload: usize) {
-        match self {
-            Left::Unbounded => {}
-            Left::Requests(left) => *left -= 1,
-            Left::Rows(left) => left[workload] -= 1,
-        }
-    }
+    /// Those of the main loads, which follow one another.
+    main: Numbers,
+    /// Whether a main load has ended whose number of sessions was for the server to decide.
+    unknown: bool,
+    /// The loads of the phase, the main one first.
+    loads: Vec<Offering>,
 }
 
 impl Plan {
     /// The plan of `scenario` under `seed`. `rows` has the row order of each workload that draws on a data set.
     pub fn new(scenario: Arc<Scenario>, seed: Seed, rows: Vec<Option<RowOrder>>) -> Plan {
-        Plan { seed, scenario, rows, next_request: 0, phase: None }
+        let main = Numbers::default();
+        Plan { seed, scenario, shard: Shard::WHOLE, rows, main, unknown: false, loads: Vec::new() }
+    }
+
+    /// The same plan, of which only the sessions of `shard` are handed out.
+    #[must_use]
+    pub fn of_shard(self, shard: Shard) -> Plan {
+        Plan { shard, ..self }
     }
 
     /// Turns to phase `index`.
     pub fn begin_phase(&mut self, index: usize) {
-        let phase = &self.scenario.phases[index];
-        let offsets = match &phase.load {
-            Load::Open { process, .. } => Some(process.offsets(self.seed.stream("arrivals", &phase.name))),
-            Load::Closed { .. } => None,
-        };
-        let left = match phase.requests {
-            None => Left::Unbounded,
+        let earlier_also: usize = self.scenario.phases[..index].iter().map(|phase| phase.also.len()).sum();
+        let all_also: usize = self.scenario.phases.iter().map(|phase| phase.also.len()).sum();
+        if let Some(main) = self.loads.first() {
+            self.main = main.numbers;
+        }
+        // Shards do not know how far the others came, so all begin anew at the same number.
+        if std::mem::take(&mut self.unknown) && self.shard.is_part() {
+            self.main = Numbers::range((1 + all_also + index) as u64);
+        }
+        let scenario = Arc::clone(&self.scenario);
+        let phase = &scenario.phases[index];
+        let by_users = matches!(phase.requests, Some(Requests::PerUser(_))) || phase.duration.is_some();
+        self.unknown = by_users && matches!(phase.load, Load::Closed { .. });
+        self.loads = phase
+            .loads()
+            .enumerate()
+            .map(|(place, load)| {
+                let owner = match place {
+                    0 => phase.name.clone(),
+                    _ => format!("{}/{}", phase.name, load.name),
+                };
+                let (left, numbers) = match place {
+                    0 => (self.left(phase.requests), self.main),
+                    _ => (Left::Unbounded, Numbers::range((earlier_also + place) as u64)),
+                };
+                let workloads = phase.workloads_of(place, &scenario.workloads);
+                Offering::new(self.seed, &owner, phase.duration, load.load, workloads, left, numbers)
+            })
+            .collect();
+        for load in &mut self.loads {
+            load.phase = index as u32;
+        }
+    }
+
+    fn left(&self, requests: Option<Requests>) -> Left {
+        match requests {
+            None | Some(Requests::PerUser(_)) => Left::Unbounded,
             Some(Requests::Count(count)) => Left::Requests(count),
             // A set that stops may have been used up in part by the phases before.
             Some(Requests::All) => {
                 let rest = |rows: &RowOrder| rows.clone().take(rows.rows() as usize).count() as u64;
                 Left::Rows(self.rows.iter().map(|rows| rows.as_ref().map_or(0, rest)).collect())
             }
-        };
-        self.phase = Some(Offering {
-            index: index as u32,
-            offsets,
-            duration: phase.duration,
-            left,
-            choice: self.seed.stream("workload", &phase.name),
-            end: None,
-        });
+        }
     }
 
-    /// Why the phase has no further session; to be asked when it has none.
-    pub fn end(&self) -> End {
-        self.phase.as_ref().and_then(|phase| phase.end).unwrap_or(End::By(EndedBy::Requests))
+    /// How many loads the phase has.
+    pub fn loads(&self) -> usize {
+        self.loads.len()
     }
-}
 
-impl Offering {
-    /// A workload by weight, of those that may still have a request: the first whose share of the unit interval,
-    /// in order, reaches past the draw. `None` if there is none.
-    fn choose(&mut self, workloads: &[Workload]) -> Option<usize> {
-        let draw = self.choice.unit();
-        let weight = |index: usize| if self.left.allows(index) { workloads[index].weight } else { 0.0 };
-        let mut left = draw * (0..workloads.len()).map(weight).sum::<f64>();
-        for index in 0..workloads.len() {
-            left -= weight(index);
-            if left < 0.0 {
-                return Some(index);
+    /// The next session of the phase's load `load`; `None` when it has no further one.
+    pub fn next_session(&mut self, load: usize) -> Option<Session> {
+        loop {
+            let session = self.any_session(load)?;
+            if self.shard.owns(session.turns.first()?.planned.session) {
+                return Some(session);
             }
         }
-        // Rounding may leave a sliver; it belongs to the last workload that has any weight.
-        (0..workloads.len()).rev().find(|index| weight(*index) > 0.0)
     }
 
-    fn end(&mut self, end: End) -> Option<Session> {
-        self.end = Some(end);
-        None
+    /// Why the phase's load `load` has no further session; to be asked when it has none.
+    pub fn end(&self, load: usize) -> End {
+        self.loads.get(load).and_then(|load| load.end).unwrap_or(End::By(EndedBy::Requests))
     }
-}
 
-/// What follows when a workload has no row left.
-fn without_row(workload: &Workload, index: usize) -> End {
-    match &workload.prompt {
-        PromptSource::Dataset(source) if source.when_exhausted == WhenExhausted::Error => {
-            End::NoRow { workload: index as u32 }
+    /// Turns that the phase's load `load` still had to come, counted up to `most`; 0 where that was for the server
+    /// to decide.
+    pub fn rest(&mut self, load: usize, most: u64) -> u64 {
+        if !self.loads.get(load).is_some_and(Offering::is_finite) {
+            return 0;
         }
-        _ => End::By(EndedBy::Data),
+        let mut turns = 0;
+        while turns < most
+            && let Some(session) = self.next_session(load)
+        {
+            turns += session.turns.len() as u64;
+        }
+        turns.min(most)
     }
-}
 
-impl Iterator for Plan {
-    type Item = Session;
-
-    fn next(&mut self) -> Option<Session> {
-        let phase = self.phase.as_mut()?;
-        if phase.end.is_some() {
+    /// The next session, whichever shard it belongs to.
+    fn any_session(&mut self, load: usize) -> Option<Session> {
+        let (seed, scenario) = (self.seed, Arc::clone(&self.scenario));
+        let load = self.loads.get_mut(load)?;
+        if load.end.is_some() {
             return None;
         }
-        let Some(index) = phase.choose(&self.scenario.workloads) else {
-            return phase.end(End::By(EndedBy::Requests));
+        let Some(index) = load.choose(&scenario.workloads) else {
+            return load.end(End::By(EndedBy::Requests));
         };
-        let start = match &mut phase.offsets {
-            None => Start::WhenUserFree,
-            Some(offsets) => {
-                let offset = offsets.next()?;
-                if phase.duration.is_some_and(|duration| offset >= duration) {
-                    return phase.end(End::By(EndedBy::Duration));
-                }
-                Start::At(offset)
+        let start = load.start()?;
+        let workload = &scenario.workloads[index];
+        let session = load.numbers.session;
+        let form = workload.session;
+        let count = form.map_or(1, |form| {
+            form.turns.sample(&mut seed.indexed_stream("turns", &workload.name, session)).max(1)
+        });
+        let mut pauses = form.map(|form| (form.think, seed.indexed_stream("think", &workload.name, session)));
+        let mut turns = Vec::new();
+        for turn in 0..count as u32 {
+            if turn > 0 && !load.left.allows(index) {
+                break;
             }
-        };
-        let workload = &self.scenario.workloads[index];
-        let dataset_row = match self.rows[index].as_mut().map(RowOrder::next) {
-            None => None,
-            Some(Some(row)) => Some(u64::from(row)),
-            Some(None) => return phase.end(without_row(workload, index)),
-        };
-        phase.left.take(index);
-        let request = self.next_request;
-        self.next_request += 1;
-        let mut lengths = self.seed.indexed_stream("output", &workload.name, request);
-        let turn = Planned {
-            request,
-            session: request,
-            turn: 0,
-            phase: phase.index,
-            workload: index as u32,
-            dataset_row,
-            prompt_tokens_planned: None,
-            output_tokens_planned: Some(workload.max_tokens.sample(&mut lengths) as u32),
-        };
-        Some(Session { start, turn })
+            let dataset_row = match self.rows[index].as_mut().map(RowOrder::next) {
+                None => None,
+                Some(Some(row)) => Some(u64::from(row)),
+                // A conversation that has begun is cut short; the next finds no row at all.
+                Some(None) if turn > 0 => break,
+                Some(None) => return load.end(without_row(workload, index)),
+            };
+            load.left.take(index);
+            let think = match &mut pauses {
+                Some((law, stream)) if turn > 0 => law.sample(stream),
+                _ => Duration::ZERO,
+            };
+            let mut lengths = seed.indexed_stream("output", &workload.name, step(session, turn));
+            let planned = Planned {
+                request: load.numbers.request,
+                session,
+                turn,
+                phase: load.phase,
+                workload: index as u32,
+                dataset_row,
+                prompt_tokens_planned: None,
+                output_tokens_planned: Some(workload.max_tokens.sample(&mut lengths) as u32),
+            };
+            load.numbers.request += 1;
+            turns.push(Turn { planned, think });
+        }
+        load.numbers.session += 1;
+        Some(Session { start, turns })
     }
+}
+
+/// By what the streams of a turn are told apart.
+fn step(session: u64, turn: u32) -> u64 {
+    session | u64::from(turn) << 44
 }

@@ -22,6 +22,9 @@ pub struct Manifest {
     pub tool_version: String,
     /// Stands in every request's id.
     pub run_id: String,
+    /// Which part of the run: `k/n`, k from 0; none for all of it.
+    #[serde(default)]
+    pub shard: Option<String>,
     /// Name of the scenario.
     pub name: String,
     /// When the run began, RFC 3339.
@@ -250,6 +253,7 @@ pub(crate) mod tests {
             format: FORMAT,
             tool_version: "0.1.0".to_owned(),
             run_id: "r1".to_owned(),
+            shard: None,
             name: "documents".to_owned(),
             started: "2025-01-02T03:04:05Z".to_owned(),
             state: State::Running,
@@ -311,6 +315,7 @@ pub(crate) mod tests {
           "format": 1,
           "tool_version": "0.1.0",
           "run_id": "r1",
+          "shard": null,
           "name": "documents",
           "started": "2025-01-02T03:04:05Z",
           "state": "interrupted",

@@ -2,45 +2,43 @@
 
 use std::rc::Rc;
 
-use super::ahead::Source;
-use super::lane::Lane;
-use super::{Offer, PhaseClock};
+use super::ahead::Feed;
+use super::lane::{Due, Lane};
+use super::users::Users;
+use super::{Offer, until_over};
 use crate::plan::composer::Next;
-use crate::record::Slot;
+use crate::record::EndedBy;
 
-/// Keeps `users` requests in flight until the phase ends. The next session is at hand before a user asks for it,
-/// so that a phase ends with its last send, and not when a user finds nothing left.
-pub(super) async fn offer(
-    phase: &PhaseClock<'_>,
-    lane: &Rc<Lane>,
-    source: &mut Source,
-    first: Next,
-    users: u32,
-) -> Offer {
+/// Keeps `users` busy until the load ends. The next session is at hand before a user asks for it, so that a phase
+/// ends with its last send, and not when a user finds nothing left.
+pub(super) async fn offer(lane: &Rc<Lane>, users: &Users, feed: &mut Feed, first: Next) -> Offer {
+    let frame = &lane.frame;
     let mut taken = 0;
     let mut next = first;
-    lane.admit_users(users, phase.start);
     loop {
-        let composed = match next {
-            Next::Session(composed) => composed,
-            Next::End(by) => return phase.exhausted(by, taken).await,
-            Next::Failed(reason) => return phase.failed(reason, taken),
+        let session = match next {
+            Next::Session(session) => session,
+            Next::End(by) => return Offer::new(taken, lane.exhausted(by).await),
+            Next::Failed(reason) => return Offer::new(taken, frame.failed(reason)),
         };
-        let (user, free_at) = tokio::select! {
+        if users.are_spent() {
+            return Offer::new(taken, lane.exhausted(EndedBy::Requests).await);
+        }
+        let free = tokio::select! {
             biased;
-            () = phase.stop.wait() => return phase.stopped(taken),
-            () = phase.over() => return phase.ended_by_duration(taken),
-            free = lane.free_user() => free,
+            () = frame.stop.wait() => return Offer::new(taken, frame.stopped()),
+            () = until_over(frame) => return Offer::new(taken, frame.ended_by_duration()),
+            free = users.next(&frame.clock) => free,
         };
         taken += 1;
-        let measured = phase.measures(free_at);
-        let slot = Slot { scheduled: Some(free_at), measured, user: Some(user), held: None };
-        lane.launch(*composed, slot);
+        // There are as many places as users.
+        lane.places.take();
+        lane.launch(*session, Due::of(free));
         next = tokio::select! {
             biased;
-            () = phase.stop.wait() => return phase.stopped(taken),
-            () = phase.over() => return phase.ended_by_duration(taken),
-            next = source.next() => next,
+            () = frame.stop.wait() => return Offer::new(taken, frame.stopped()),
+            () = until_over(frame) => return Offer::new(taken, frame.ended_by_duration()),
+            next = feed.next() => next,
         };
     }
 }

@@ -1,35 +1,42 @@
-//! What is in flight: one task a request, each leaving one `Ended` event.
+//! What one load of a phase has in flight: one task a session, each turn leaving one `Ended` event.
 
-use std::cell::{Cell, RefCell};
-use std::collections::BTreeSet;
+use std::cell::Cell;
 use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use super::Sink;
+use super::frame::{Ended, Frame};
+use super::places::Places;
+use super::users::{Free, Users};
 use crate::client::Client;
-use crate::clock::Clock;
+use crate::plan::Turn;
 use crate::plan::composer::Composed;
-use crate::record::{Ended, Event, Fate, Outcome, Slot, Timeline};
+use crate::prompt::Outgoing;
+use crate::record::{self, EndedBy, Event, Fate, Outcome, Planned, Slot, Timeline};
+use crate::scenario::WhenFull;
 use crate::units::Nanos;
 
 /// A user whose request failed comes back no sooner than this after having sent it: a server that refuses at
 /// once must not turn a closed loop into a flood, nor, in virtual time, into a moment without end.
 const FAILURE_PAUSE: Duration = Duration::from_millis(10);
 
-/// The requests of one phase that are on the wire.
+/// The requests of one load that are on the wire.
 pub(super) struct Lane {
-    clock: Clock,
+    pub(super) frame: Rc<Frame>,
     client: Rc<Client>,
-    sink: Sink,
-    in_flight: Cell<usize>,
+    /// Whether its requests are those that the phase counts.
+    is_main: bool,
+    pub(super) places: Places,
+    pub(super) users: Option<Users>,
+    /// Sessions that have begun and not ended, and whoever else holds the drain up.
+    open: Cell<usize>,
     all_ended: Notify,
+    /// Turns of open sessions that are not due yet.
+    to_come: Cell<usize>,
+    none_to_come: Notify,
     cut: Cut,
-    /// From when each user without a request is free.
-    free_users: RefCell<BTreeSet<(Nanos, u32)>>,
-    user_freed: Notify,
 }
 
 /// An end imposed on everything in flight.
@@ -50,75 +57,99 @@ impl Cut {
     }
 }
 
+/// A turn that is due.
+#[derive(Clone, Copy)]
+pub(super) struct Due {
+    pub(super) at: Nanos,
+    /// How long it was held back by more than the client.
+    pub(super) held: Duration,
+    pub(super) user: Option<u32>,
+}
+
+impl Due {
+    /// At its time.
+    pub(super) fn at(at: Nanos) -> Due {
+        Due { at, held: Duration::ZERO, user: None }
+    }
+
+    /// At the time of a user.
+    pub(super) fn of(free: Free) -> Due {
+        Due { at: free.due, held: free.ready.since(free.due), user: Some(free.user) }
+    }
+}
+
+/// How a turn ended.
+struct TurnEnd {
+    outcome: Outcome,
+    answer: Option<String>,
+    /// When its user is free again.
+    free_at: Nanos,
+}
+
 impl Lane {
-    pub(super) fn new(clock: Clock, client: Rc<Client>, sink: Sink) -> Rc<Lane> {
+    pub(super) fn new(
+        frame: Rc<Frame>,
+        client: Rc<Client>,
+        is_main: bool,
+        places: Places,
+        users: Option<Users>,
+    ) -> Rc<Lane> {
         Rc::new(Lane {
-            clock,
+            frame,
             client,
-            sink,
-            in_flight: Cell::new(0),
+            is_main,
+            places,
+            users,
+            open: Cell::new(0),
             all_ended: Notify::new(),
+            to_come: Cell::new(0),
+            none_to_come: Notify::new(),
             cut: Cut::default(),
-            free_users: RefCell::default(),
-            user_freed: Notify::new(),
         })
     }
 
-    /// How many requests are in flight.
-    pub(super) fn in_flight(&self) -> usize {
-        self.in_flight.get()
-    }
-
-    /// Sends `composed` in a task of its own, due or overdue now.
-    pub(super) fn launch(self: &Rc<Lane>, composed: Composed, slot: Slot) {
-        self.in_flight.set(self.in_flight.get() + 1);
+    /// Begins a session whose first turn is due or overdue now, in a task of its own. A place must have been taken
+    /// for it.
+    pub(super) fn launch(self: &Rc<Lane>, session: Composed, due: Due) {
+        self.hold_open();
+        self.expect(session.turns.len() - 1);
+        if let (Some(user), Some(users)) = (due.user, &self.users) {
+            users.begin(user, session.turns.len());
+        }
         let lane = Rc::clone(self);
         tokio::task::spawn_local(async move {
-            let free_at = lane.carry(composed, slot).await;
-            lane.in_flight.set(lane.in_flight.get() - 1);
-            if let Some(user) = slot.user {
-                lane.free_users.borrow_mut().insert((free_at, user));
-                lane.user_freed.notify_one();
+            let free_at = lane.carry(session, due).await;
+            if let (Some(user), Some(users)) = (due.user, &lane.users) {
+                users.free(user, free_at);
             }
-            if lane.in_flight.get() == 0 {
-                lane.all_ended.notify_one();
-            }
+            lane.let_go();
         });
     }
 
-    /// Leaves the row of a request that was due and could not be sent.
-    pub(super) fn leave_unsent(&self, composed: Composed, slot: Slot, outcome: Outcome) {
-        let fate = Fate::Unsent { outcome, error: None };
-        (self.sink)(Event::Ended(Box::new(Ended { planned: composed.planned, slot, fate })));
+    /// Leaves the rows of a session whose first turn was due and could not be sent.
+    pub(super) fn leave_unsent(&self, session: Composed, due: Nanos, outcome: Outcome) {
+        let mut turns = session.turns.into_iter();
+        if let Some(first) = turns.next() {
+            self.row(first.planned, self.slot(Due::at(due)), Fate::Unsent { outcome, error: None });
+        }
+        turns.for_each(|turn| self.skip(turn, None));
     }
 
-    /// The next user of a closed loop to be free, and since when.
-    pub(super) async fn free_user(&self) -> (u32, Nanos) {
-        loop {
-            let first = self.free_users.borrow().first().copied();
-            match first {
-                Some((free_at, user)) if free_at <= self.clock.now() => {
-                    self.free_users.borrow_mut().pop_first();
-                    return (user, free_at);
-                }
-                Some((free_at, _)) => tokio::select! {
-                    biased;
-                    () = self.user_freed.notified() => {}
-                    () = self.clock.sleep_until(free_at) => {}
-                },
-                None => self.user_freed.notified().await,
-            }
+    /// Lets the drain wait until [`Lane::let_go`].
+    pub(super) fn hold_open(&self) {
+        self.open.set(self.open.get() + 1);
+    }
+
+    pub(super) fn let_go(&self) {
+        self.open.set(self.open.get() - 1);
+        if self.open.get() == 0 {
+            self.all_ended.notify_one();
         }
     }
 
-    /// Makes `users` users, all free at `at`.
-    pub(super) fn admit_users(&self, users: u32, at: Nanos) {
-        self.free_users.borrow_mut().extend((0..users).map(|user| (at, user)));
-    }
-
-    /// Completes when nothing is in flight.
+    /// Completes when every session has ended.
     pub(super) async fn idle(&self) {
-        while self.in_flight.get() > 0 {
+        while self.open.get() > 0 {
             self.all_ended.notified().await;
         }
     }
@@ -129,26 +160,149 @@ impl Lane {
         self.cut.imposed.notify_waiters();
     }
 
-    /// One request from send to end; returns when its user is free again.
-    async fn carry(&self, composed: Composed, slot: Slot) -> Nanos {
-        let sent = self.clock.now();
-        let Composed { planned, outgoing, .. } = composed;
+    /// Completes when everything in flight has been cut.
+    pub(super) async fn was_cut(&self) {
+        self.cut.wait().await;
+    }
+
+    /// The plan has nothing more. The load then ends when its last turn is due; one that the phase's length ends
+    /// goes on to there.
+    pub(super) async fn exhausted(&self, by: EndedBy) -> Ended {
+        let frame = &self.frame;
+        // A second load that has nothing more says nothing of the phase.
+        if !self.is_main {
+            return Ended { by, at: frame.clock.now() };
+        }
+        let last_due = async {
+            while by == EndedBy::Duration || self.to_come.get() > 0 {
+                self.none_to_come.notified().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = frame.stop.wait() => frame.stopped(),
+            () = frame.over() => frame.ended_by_duration(),
+            () = last_due => Ended { by, at: frame.clock.now() },
+        }
+    }
+
+    fn expect(&self, turns: usize) {
+        self.to_come.set(self.to_come.get() + turns);
+    }
+
+    fn expected(&self) {
+        self.to_come.set(self.to_come.get() - 1);
+        if self.to_come.get() == 0 {
+            self.none_to_come.notify_one();
+        }
+    }
+
+    /// One session from its first send to its end; returns when its user is free again.
+    async fn carry(&self, session: Composed, first: Due) -> Nanos {
+        let Composed { turns, mut outgoing, mut conversation, .. } = session;
+        let mut due = first;
+        let mut free_at = self.frame.clock.now();
+        let count = turns.len();
+        let mut turns = turns.into_iter().enumerate().peekable();
+        while let Some((number, turn)) = turns.next() {
+            if number > 0 {
+                if !self.comes(due.at).await {
+                    self.expected();
+                    self.skip(turn, Some(due.at));
+                    break;
+                }
+                self.expected();
+                match self.enter(due.at).await {
+                    Ok(held) => due.held = due.held.max(held),
+                    Err(outcome) => {
+                        let fate = Fate::Unsent { outcome, error: None };
+                        self.row(turn.planned, self.slot(due), fate);
+                        break;
+                    }
+                }
+            }
+            let ended = self.send(turn.planned, self.slot(due), outgoing).await;
+            self.places.leave();
+            free_at = ended.free_at;
+            let next = turns.peek().filter(|_| ended.outcome == Outcome::Ok);
+            let Some((_, next)) = next else { break };
+            due.at = match (due.user, &self.users) {
+                (Some(user), Some(users)) => users.next_turn(user, ended.free_at, next.think),
+                _ => ended.free_at + next.think,
+            };
+            due.held = ended.free_at.since(due.at.min(ended.free_at));
+            outgoing = conversation.next(&next.planned, ended.answer, number + 2 == count);
+        }
+        for (_, turn) in turns {
+            self.expected();
+            self.skip(turn, None);
+        }
+        free_at
+    }
+
+    /// Waits until `due`; false where the phase offers nothing by then.
+    async fn comes(&self, due: Nanos) -> bool {
+        tokio::select! {
+            biased;
+            _ = self.frame.closed() => {}
+            () = self.frame.clock.sleep_until(due) => {}
+        }
+        !self.frame.is_beyond(due)
+    }
+
+    /// Takes a place for a later turn: how long it was held for it, or what becomes of the turn.
+    async fn enter(&self, due: Nanos) -> Result<Duration, Outcome> {
+        if self.places.take() {
+            return Ok(Duration::ZERO);
+        }
+        if self.places.when_full == WhenFull::Drop {
+            return Err(Outcome::Dropped);
+        }
+        tokio::select! {
+            biased;
+            _ = self.cut.wait() => Err(Outcome::NotSent),
+            () = self.places.wait(due) => Ok(self.frame.clock.now().since(due)),
+        }
+    }
+
+    /// How a turn stands in the schedule. One that goes out is noted with its user.
+    fn slot(&self, due: Due) -> Slot {
+        let place = due.user.and_then(|user| self.users.as_ref()?.send(user));
+        Slot {
+            scheduled: Some(due.at),
+            measured: self.frame.measures(due.at, place.filter(|_| self.is_main)),
+            user: due.user,
+            held: Some(due.held).filter(|held| !held.is_zero()),
+        }
+    }
+
+    /// Leaves the row of a turn that is not sent because its session is over. `due` is when it would have been, where
+    /// that is known.
+    fn skip(&self, turn: Turn, due: Option<Nanos>) {
+        let slot = Slot { scheduled: due, measured: false, user: None, held: None };
+        self.row(turn.planned, slot, Fate::Unsent { outcome: Outcome::Skipped, error: None });
+    }
+
+    fn row(&self, planned: Planned, slot: Slot, fate: Fate) {
+        (self.frame.sink)(Event::Ended(Box::new(record::Ended { planned, slot, fate })));
+    }
+
+    /// One request from send to end.
+    async fn send(&self, planned: Planned, slot: Slot, outgoing: Result<Outgoing, String>) -> TurnEnd {
+        let (clock, sink) = (&self.frame.clock, &self.frame.sink);
+        let sent = clock.now();
         let outgoing = match outgoing {
             Ok(outgoing) => outgoing,
             Err(error) => {
-                let fate = Fate::Unsent { outcome: Outcome::ClientError, error: Some(error) };
-                (self.sink)(Event::Ended(Box::new(Ended { planned, slot, fate })));
-                return sent + FAILURE_PAUSE;
+                let outcome = Outcome::ClientError;
+                self.row(planned, slot, Fate::Unsent { outcome, error: Some(error) });
+                return TurnEnd { outcome, answer: None, free_at: sent + FAILURE_PAUSE };
             }
         };
-        (self.sink)(Event::Sent {
-            phase: planned.phase,
-            scheduled: slot.scheduled.unwrap_or(sent),
-            at: sent,
-        });
+        sink(Event::Sent { phase: planned.phase, scheduled: slot.scheduled.unwrap_or(sent), at: sent });
         let mut timeline = Timeline::begin(sent, self.client.stamp_source());
         let cut = {
-            let mut hand_over = |stamps| (self.sink)(Event::Stamps { request: planned.request, stamps });
+            let mut hand_over = |stamps| sink(Event::Stamps { request: planned.request, stamps });
             let exchange =
                 pin!(self.client.exchange_for(slot.user, &outgoing, &mut timeline, &mut hand_over));
             tokio::select! {
@@ -159,14 +313,15 @@ impl Lane {
         };
         if let Some(outcome) = cut {
             timeline.outcome = outcome;
-            timeline.ended = self.clock.now();
+            timeline.ended = clock.now();
         }
-        let free_at = match timeline.outcome {
+        let outcome = timeline.outcome;
+        let free_at = match outcome {
             Outcome::Ok => timeline.ended,
             _ => timeline.ended.max(sent + FAILURE_PAUSE),
         };
-        let fate = Fate::Sent(Box::new(timeline));
-        (self.sink)(Event::Ended(Box::new(Ended { planned, slot, fate })));
-        free_at
+        let answer = timeline.answer.take();
+        self.row(planned, slot, Fate::Sent(Box::new(timeline)));
+        TurnEnd { outcome, answer, free_at }
     }
 }

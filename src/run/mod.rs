@@ -4,23 +4,32 @@
 
 pub mod ahead;
 mod closed_loop;
+mod frame;
 mod lane;
 mod open_loop;
+mod places;
 pub mod stop;
+mod users;
 
 use std::cell::Cell;
 use std::future::pending;
 use std::rc::Rc;
 use std::time::Duration;
 
-use ahead::Source;
+use ahead::{Feed, Source};
+use frame::{Ended, Frame};
 use lane::Lane;
+use places::Places;
 use stop::{Stop, StopSwitch};
+use users::Users;
 
 use crate::client::Client;
 use crate::clock::Clock;
+use crate::plan::composer::{Composed, Next};
+use crate::plan::shard::Shard;
 use crate::record::{EndedBy, Event, Outcome};
-use crate::scenario::{Load, Phase};
+use crate::scenario::{Load, Phase, PhaseLoad, WhenFull};
+use crate::seed::Seed;
 use crate::units::Nanos;
 
 /// Takes what happens, at once: a queue to another thread, or under the virtual clock the work itself.
@@ -41,8 +50,14 @@ pub struct Run {
     pub sink: Sink,
     /// Its phases.
     pub phases: Vec<Phase>,
-    /// In-flight limit of open loops that state none.
+    /// In-flight limit of open loops that state none, for all shards together.
     pub max_in_flight: usize,
+    /// What the pauses of users follow from.
+    pub seed: Seed,
+    /// Its part of the run.
+    pub shard: Shard,
+    /// When it starts; `None` for as soon as it can.
+    pub start_at: Option<Nanos>,
     /// Asks it to stop.
     pub stop: Rc<StopSwitch>,
 }
@@ -83,43 +98,132 @@ impl Run {
 
     async fn run_phase(&self, index: usize, source: &mut Source, origin: &Cell<Nanos>) -> Option<Ending> {
         let phase = &self.phases[index];
-        source.begin_phase(index);
-        // The first session is composed before the phase's clock starts.
-        let first = source.next().await;
-        let lane = Lane::new(self.clock.clone(), Rc::clone(&self.client), Rc::clone(&self.sink));
-        let start = self.clock.now();
+        let mut feeds = source.begin_phase(index, 1 + phase.also.len());
+        // The first sessions are composed before the phase's clock starts.
+        let mut firsts = Vec::new();
+        for feed in &mut feeds {
+            firsts.push(feed.next().await);
+        }
+        let start = self.start_of(index).await;
         if index == 0 {
             origin.set(start);
             (self.sink)(Event::RunStarted { origin: start });
         }
         (self.sink)(Event::PhaseStarted { phase: index as u32, at: start });
-        let at = PhaseClock { clock: &self.clock, stop: &self.stop, phase, start, origin: origin.get() };
-        let offered = async {
-            let offer = match &phase.load {
-                Load::Open { max_in_flight, .. } => {
-                    let limit = max_in_flight.map_or(self.max_in_flight, |limit| limit as usize);
-                    open_loop::offer(&at, &lane, source, first, limit).await
-                }
-                Load::Closed { users } => closed_loop::offer(&at, &lane, source, first, *users).await,
-            };
-            source.end_phase(offer.taken);
-            (self.sink)(Event::PhaseEnded { phase: index as u32, at: offer.at, by: offer.by });
-            self.drain(&lane, phase, offer.at).await;
+        let frame = Rc::new(Frame::new(
+            self.clock.clone(),
+            Rc::clone(&self.stop),
+            Rc::clone(&self.sink),
+            (index as u32, phase.clone()),
+            start,
+            origin.get(),
+        ));
+        let lanes: Vec<Rc<Lane>> =
+            phase.loads().enumerate().map(|(place, load)| self.lane(&frame, phase, place, load)).collect();
+        let offered = self.offer(&frame, &lanes, feeds, firsts);
+        let (taken, drained, stopped) = tokio::select! {
+            biased;
+            offered = offered => offered,
+            () = self.clock.stalled() => {
+                let open: usize = lanes.iter().map(|lane| lane.places.taken()).sum();
+                return Some(Ending::Stalled(format!("phase `{}`: {open} requests in flight", phase.name)));
+            }
         };
+        let missed = |lane: &Rc<Lane>| {
+            let end = frame.close_time();
+            lane.users.as_ref().map_or(0, |users| users.slots_missed(end))
+        };
+        let missed: u64 = lanes.iter().map(missed).sum();
+        let not_planned = missed + source.end_phase(taken, stopped).await;
+        (self.sink)(Event::PhaseDrained { phase: index as u32, at: drained, not_planned });
+        self.stop.asked().map(Ending::Stopped)
+    }
+
+    /// When phase `index` starts: now, or for the first at the instant that was set for all shards.
+    async fn start_of(&self, index: usize) -> Nanos {
+        let Some(at) = self.start_at.filter(|_| index == 0) else { return self.clock.now() };
         tokio::select! {
             biased;
-            () = offered => {}
-            () = self.clock.stalled() => {
-                return Some(Ending::Stalled(format!("phase `{}`: {} requests in flight", phase.name, lane.in_flight())));
+            () = self.stop.wait() => self.clock.now(),
+            // Never later: a schedule that all shards share is not moved by one that is late.
+            () = self.clock.sleep_until(at) => at,
+        }
+    }
+
+    fn lane(&self, frame: &Rc<Frame>, phase: &Phase, place: usize, load: PhaseLoad<'_>) -> Rc<Lane> {
+        let (places, users) = match load.load {
+            Load::Open { max_in_flight, when_full, .. } => {
+                let limit = max_in_flight.unwrap_or(u32::try_from(self.max_in_flight).unwrap_or(u32::MAX));
+                (Places::new(self.shard.share_of(limit) as usize, *when_full), None)
+            }
+            Load::Closed { users, rhythm, ramp_up } => {
+                let quota = frame.per_user().filter(|_| place == 0);
+                let owner = match place {
+                    0 => phase.name.clone(),
+                    _ => format!("{}/{}", phase.name, load.name),
+                };
+                let users = (*users, *rhythm, *ramp_up);
+                let users = Users::new(users, quota, (self.seed, &owner), self.shard, frame.start);
+                (Places::new(usize::MAX, WhenFull::Drop), Some(users))
+            }
+        };
+        Lane::new(Rc::clone(frame), Rc::clone(&self.client), place == 0, places, users)
+    }
+
+    /// Offers all loads and drains; returns how many sessions were taken of each, when the last request was over,
+    /// and whether the phase was stopped.
+    async fn offer(
+        &self,
+        frame: &Rc<Frame>,
+        lanes: &[Rc<Lane>],
+        feeds: Vec<Feed>,
+        firsts: Vec<Next>,
+    ) -> (Vec<u64>, Nanos, bool) {
+        let mut loads = lanes.iter().cloned().zip(feeds).zip(firsts);
+        let main = loads.next();
+        let also =
+            loads.map(|((lane, feed), first)| tokio::task::spawn_local(offer_load(lane, feed, first, false)));
+        let also: Vec<_> = also.collect();
+        let mut offers = Vec::new();
+        let mut ended = frame.stopped();
+        if let Some(((lane, feed), first)) = main {
+            let (offer, feed) = offer_load(lane, feed, first, true).await;
+            ended = offer.ended;
+            offers.push((offer, feed));
+        }
+        frame.close(ended.at);
+        (self.sink)(Event::PhaseEnded { phase: frame.index, at: ended.at, by: ended.by });
+        for task in also {
+            // A task ends early only with the runtime.
+            if let Ok(offer) = task.await {
+                offers.push(offer);
             }
         }
-        (self.sink)(Event::PhaseDrained { phase: index as u32, at: self.clock.now() });
-        self.stop.asked().map(Ending::Stopped)
+        let mut taken = Vec::new();
+        let mut backlogs = Vec::new();
+        for ((offer, mut feed), lane) in offers.into_iter().zip(lanes) {
+            taken.push(offer.taken);
+            let Some(backlog) = offer.backlog else { continue };
+            lane.hold_open();
+            let (place, lane) = (taken.len() - 1, Rc::clone(lane));
+            let sending = tokio::task::spawn_local(async move {
+                let more = open_loop::send_backlog(&lane, &mut feed, backlog).await;
+                lane.let_go();
+                more
+            });
+            backlogs.push((place, sending));
+        }
+        self.drain(lanes, frame, ended.at).await;
+        for (place, sending) in backlogs {
+            taken[place] += sending.await.unwrap_or(0);
+        }
+        let stopped = matches!(ended.by, EndedBy::Stop | EndedBy::Signal);
+        (taken, self.clock.now(), stopped)
     }
 
     /// Waits until every request of the phase is over: its own end, its own time-out, the phase's `drain`, or
     /// the end of patience after a stop.
-    async fn drain(&self, lane: &Lane, phase: &Phase, ended: Nanos) {
+    async fn drain(&self, lanes: &[Rc<Lane>], frame: &Frame, ended: Nanos) {
         let patience = async {
             self.stop.wait().await;
             tokio::select! {
@@ -129,90 +233,68 @@ impl Run {
             }
         };
         let limit = async {
-            match phase.drain {
+            match frame.drain() {
                 Some(drain) => self.clock.sleep_until(ended + drain).await,
                 None => pending().await,
             }
         };
+        let idle = async {
+            for lane in lanes {
+                lane.idle().await;
+            }
+        };
         let outcome = tokio::select! {
             biased;
-            () = lane.idle() => return,
+            () = idle => return,
             () = patience => Outcome::Cancelled,
             () = limit => Outcome::CutAtEnd,
         };
-        lane.cut(outcome);
-        lane.idle().await;
+        for lane in lanes {
+            lane.cut(outcome);
+        }
+        for lane in lanes {
+            lane.idle().await;
+        }
     }
 }
 
-/// What a phase took from the plan, and how its offering ended.
+/// What a load took from the plan, and how its offering ended.
 struct Offer {
     taken: u64,
-    by: EndedBy,
-    at: Nanos,
+    ended: Ended,
+    backlog: Option<Backlog>,
 }
 
-/// The time frame of one phase.
-struct PhaseClock<'a> {
-    clock: &'a Clock,
-    stop: &'a StopSwitch,
-    phase: &'a Phase,
-    start: Nanos,
-    /// From which columns count.
-    origin: Nanos,
+impl Offer {
+    fn new(taken: u64, ended: Ended) -> Offer {
+        Offer { taken, ended, backlog: None }
+    }
 }
 
-impl PhaseClock<'_> {
-    /// Whether a request due at `due` counts. Decided on the rounded times of its row and of the window, so that
-    /// whoever reads the files decides the same.
-    fn measures(&self, due: Nanos) -> bool {
-        let column = |at: Nanos| at.micros_from(self.origin);
-        let due = column(due);
-        self.phase.measure
-            && due >= column(self.start + self.phase.warm_up)
-            && self.end().is_none_or(|end| due < column(end))
-    }
+/// The first of the sessions that were due and held when the phase ended.
+struct Backlog {
+    session: Box<Composed>,
+    due: Nanos,
+}
 
-    fn end(&self) -> Option<Nanos> {
-        self.phase.duration.map(|duration| self.start + duration)
+async fn offer_load(lane: Rc<Lane>, mut feed: Feed, first: Next, is_main: bool) -> (Offer, Feed) {
+    let offer = match &lane.users {
+        Some(users) => closed_loop::offer(&lane, users, &mut feed, first).await,
+        None => open_loop::offer(&lane, &mut feed, first).await,
+    };
+    if !is_main {
+        // It may have had nothing more to send.
+        lane.frame.closed().await;
     }
+    (offer, feed)
+}
 
-    /// Completes at the phase's end; never for one without `duration`.
-    async fn over(&self) {
-        match self.end() {
-            Some(end) => self.clock.sleep_until(end).await,
-            None => pending().await,
-        }
-    }
-
-    /// The plan has nothing more: at once for a count or an exhausted data set, at the phase's end for a duration.
-    async fn exhausted(&self, by: EndedBy, taken: u64) -> Offer {
-        if by != EndedBy::Duration {
-            return Offer { taken, by, at: self.clock.now() };
-        }
-        tokio::select! {
-            biased;
-            () = self.stop.wait() => self.stopped(taken),
-            () = self.over() => self.ended_by_duration(taken),
-        }
-    }
-
-    fn ended_by_duration(&self, taken: u64) -> Offer {
-        Offer { taken, by: EndedBy::Duration, at: self.end().unwrap_or_else(|| self.clock.now()) }
-    }
-
-    /// The plan cannot go on, nor can the run.
-    fn failed(&self, reason: String, taken: u64) -> Offer {
-        self.stop.ask(Stop::Failed(reason));
-        self.stopped(taken)
-    }
-
-    fn stopped(&self, taken: u64) -> Offer {
-        let by = match self.stop.asked() {
-            Some(Stop::Failed(_)) => EndedBy::Stop,
-            _ => EndedBy::Signal,
-        };
-        Offer { taken, by, at: self.clock.now() }
+/// Completes when a load must offer no more: at the end of the phase's duration, or when the main load has ended.
+async fn until_over(frame: &Frame) {
+    tokio::select! {
+        biased;
+        () = frame.over() => {}
+        _ = frame.closed() => {}
     }
 }
 

@@ -11,6 +11,8 @@ pub enum Stop {
     Drain,
     /// Cut everything now.
     Now,
+    /// As `Drain`, for a rule of the scenario: the text says which, and what was found.
+    Rule(String),
     /// As `Drain`, for a failure of ours: the text says which.
     Failed(String),
 }

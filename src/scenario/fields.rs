@@ -339,7 +339,7 @@ impl<'a> Fields<'a> {
             self.report_missing(key);
             return Vec::new();
         };
-        let table = keys::find(name);
+        let table = keys::find(key.kind.table().unwrap_or_default());
         let Value::List(members) = &entry.node.value else {
             let message = format!("`{name}` takes `[[{name}]]` tables, not {}", entry.node.value.describe());
             let help = format!("write `[[{name}]]` with two brackets, once for each");

@@ -2,6 +2,7 @@
 //!
 //! A key enters here in the commit that makes it work; before that it is an unknown key.
 
+mod schedule;
 mod tables;
 
 use std::time::Duration;
@@ -84,6 +85,14 @@ pub enum Kind {
     },
     /// Events per time.
     Rate,
+    /// Events per time, or none: `"0/s"`.
+    Level,
+    /// A list of levels.
+    Levels,
+    /// A list of names.
+    Names,
+    /// A part of a whole: 0.6 or `"60%"`.
+    Share,
     /// A number of tokens of at least 1.
     Tokens,
     /// A number of tokens, or a law they follow: the table `distribution`.
@@ -123,6 +132,10 @@ impl Kind {
             Kind::Number => "a number".to_owned(),
             Kind::Duration { .. } => "a duration".to_owned(),
             Kind::Rate => "a rate".to_owned(),
+            Kind::Level => "a rate or `\"0/s\"`".to_owned(),
+            Kind::Levels => "a list of rates".to_owned(),
+            Kind::Names => "a list of names".to_owned(),
+            Kind::Share => "a share, such as 0.6 or `\"60%\"`".to_owned(),
             Kind::Tokens => "a number of tokens".to_owned(),
             Kind::Distribution => "a number of tokens or a distribution".to_owned(),
             Kind::Headers | Kind::Free | Kind::About | Kind::Table(_) => "a table".to_owned(),
@@ -138,7 +151,7 @@ impl Kind {
     pub fn unit(self) -> Option<&'static str> {
         match self {
             Kind::Duration { .. } => Some("seconds"),
-            Kind::Rate => Some("per second"),
+            Kind::Rate | Kind::Level | Kind::Levels => Some("per second"),
             Kind::Tokens | Kind::Distribution => Some("tokens"),
             _ => None,
         }

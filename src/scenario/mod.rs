@@ -9,6 +9,7 @@ mod fields;
 pub mod keys;
 mod origin;
 mod overlay;
+mod phase;
 mod read;
 mod redact;
 mod reference;
@@ -29,6 +30,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 pub use origin::Origins;
+pub use phase::{
+    Also, History, Load, Margin, Phase, PhaseLoad, Requests, Rhythm, SessionForm, StopRules, WhenFull,
+};
 pub use reference::reference;
 pub use resolved::{explained, resolved};
 pub use schema::schema;
@@ -37,7 +41,6 @@ pub use source::Overrides;
 pub use transport::{Connections, Retries, Stamps, TlsOptions, Transport};
 pub use url::{Scheme, TargetUrl, UrlError};
 
-use crate::arrival::Process;
 use crate::dataset;
 use crate::diagnostic::Diagnostics;
 use crate::distribution::Distribution;
@@ -59,6 +62,8 @@ pub struct Scenario {
     pub workloads: Vec<Workload>,
     /// When it is asked, at least one, in order.
     pub phases: Vec<Phase>,
+    /// When the run is stopped before its end.
+    pub stop: StopRules,
 }
 
 /// The server under load.
@@ -119,6 +124,8 @@ pub struct Workload {
     pub prompt: PromptSource,
     /// Longest answer asked for, in tokens, at least 1.
     pub max_tokens: Distribution,
+    /// How its requests make conversations; `None` where each stands alone.
+    pub session: Option<SessionForm>,
     /// Limits: its own, and those of the scenario it does not replace.
     pub slo: Slo,
     /// What its requests carry: its own settings, and those of the scenario it does not replace.
@@ -146,63 +153,6 @@ pub struct RequestOptions {
     pub temperature: f64,
     /// Further members of the body.
     pub extra: Map<String, Value>,
-}
-
-/// A stretch of load.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Phase {
-    /// Its name.
-    pub name: String,
-    /// How long load is offered, `warm_up` included.
-    pub duration: Option<Duration>,
-    /// How many requests are sent; whichever of the two comes first ends the phase. Where both are `None`, a data
-    /// set that stops does.
-    pub requests: Option<Requests>,
-    /// First part of the phase, not measured.
-    pub warm_up: Duration,
-    /// Whether the phase counts in results.
-    pub measure: bool,
-    /// How long open requests may run on; `None` until every one has ended.
-    pub drain: Option<Duration>,
-    /// How requests arrive.
-    pub load: Load,
-}
-
-/// A number of requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Requests {
-    /// This many, at least 1.
-    Count(u64),
-    /// Every row of the data sets once.
-    All,
-}
-
-/// How requests arrive.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Load {
-    /// At times of their own.
-    Open {
-        /// The law of those times.
-        process: Process,
-        /// Most requests open at once; `None` for what the machine allows.
-        max_in_flight: Option<u32>,
-    },
-    /// When a user is free.
-    Closed {
-        /// How many users.
-        users: u32,
-    },
-}
-
-impl Load {
-    /// The name in scenarios.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Load::Open { process: Process::Poisson { .. }, .. } => "poisson",
-            Load::Open { process: Process::Constant { .. }, .. } => "constant",
-            Load::Closed { .. } => "closed",
-        }
-    }
 }
 
 /// A scenario that can be run, and what its author should know first.

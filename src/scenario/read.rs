@@ -3,6 +3,8 @@
 //! Every part is read even where another is wrong, so that all problems are reported at once. A value that could
 //! not be read is `None`, and its problem has been reported where it was found.
 
+mod phase;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -16,16 +18,14 @@ use super::transport;
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
-    Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, Requests, SIMULATED_APIS,
-    Scenario, Secret, Target, Timeouts, Workload,
+    Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS, Scenario,
+    Secret, Target, Timeouts, Workload,
 };
-use crate::arrival::Process;
 use crate::dataset::{self, Format, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
 use crate::protocol::Api;
 use crate::stats::{Slo, SloMetric};
-use crate::units::Rate;
 
 pub(super) fn read(document: &Document) -> Result<Loaded, Diagnostics> {
     let problems = Problems::new(&document.sources, document.problems.clone());
@@ -63,7 +63,7 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
 
     let tables = top.tables("phase");
     check_names(&tables);
-    let phases = tables.iter().map(|fields| phase(fields, workloads.as_deref()));
+    let phases = tables.iter().map(|fields| phase::phase(fields, workloads.as_deref()));
     let phases = phases.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>();
     if let (Some(phases), Some(first)) = (&phases, tables.first())
         && phases.iter().all(|phase| !phase.measure)
@@ -75,9 +75,10 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
             help,
         );
     }
+    let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
     if let (Some(target), Some(phases)) = (&target, &phases)
         && target.transport.connections == Connections::PerUser
-        && phases.iter().any(|phase| !matches!(phase.load, Load::Closed { .. }))
+        && phases.iter().flat_map(Phase::loads).any(|load| !matches!(load.load, Load::Closed { .. }))
     {
         let message = "`connections = \"per_user\"` needs users, and an open loop has none";
         let at = top.table("target").and_then(|target| target.place("connections"));
@@ -85,7 +86,7 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
     }
     let workloads = workloads.filter(|workloads| !workloads.is_empty())?;
     let phases = phases.filter(|phases| !phases.is_empty())?;
-    Some(Scenario { name: name?, seed, about, target: target?, workloads, phases })
+    Some(Scenario { name: name?, seed, about, target: target?, workloads, phases, stop: stop? })
 }
 
 fn about(fields: &Fields<'_>, table: &tree::Table) -> BTreeMap<String, String> {
@@ -326,6 +327,8 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
     let length = fields.table("output").and_then(|fields| {
         if fields.has("max_tokens") { Some(distribution(&fields, "max_tokens")) } else { None }
     });
+    let session = fields.has("session").then(|| fields.table("session")).flatten();
+    let session = session.map(|fields| phase::session(&fields));
     let own_limits = fields.table("slo").map(|fields| limits(&fields))?;
 
     let (defaults, (stream, temperature, max_tokens, own_extra)) = (defaults?, own?);
@@ -342,7 +345,8 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
     }
     let default_length = Distribution::Fixed(max_tokens.unwrap_or(defaults.max_tokens));
     let max_tokens = length.unwrap_or(Some(default_length))?;
-    Some(Workload { name: name?, weight: weight?, prompt: prompt?, max_tokens, slo, request })
+    let session = session.map_or(Some(None), |session| session.map(Some))?;
+    Some(Workload { name: name?, weight: weight?, prompt: prompt?, max_tokens, session, slo, request })
 }
 
 fn report_unmeasurable(fields: &Fields<'_>, name: Option<&str>, slo: &Slo, set_by: [&Limits; 2]) {
@@ -406,63 +410,4 @@ fn distribution(fields: &Fields<'_>, name: &str) -> Option<Distribution> {
         fields.problems.error(fields.place("min"), message, "exchange them");
     }
     uniform
-}
-
-fn phase(fields: &Fields<'_>, workloads: Option<&[Workload]>) -> Option<Phase> {
-    let name = fields.value("name", Field::name);
-    let duration = fields.value("duration", Field::duration);
-    let requests = fields.value("requests", Field::requests);
-    let requests = requests.map(|count| count.map_or(Requests::All, Requests::Count));
-    let warm_up = fields.value("warm_up", Field::duration);
-    let measure = fields.value("measure", Field::boolean);
-    let drain = fields.value("drain", Field::duration);
-    let load = fields.table("load").and_then(|fields| load(&fields));
-
-    if let (Some(duration), Some(warm_up)) = (duration, warm_up)
-        && warm_up >= duration
-    {
-        let duration = fields.place("duration").map(|at| fields.problems.line(at)).unwrap_or_default();
-        let help = format!(
-            "`warm_up` is the first part of `duration` (at {duration}): make it shorter, or `duration` longer"
-        );
-        fields.problems.error(fields.place("warm_up"), "`warm_up` leaves nothing of `duration`", help);
-    }
-    let used = workloads.unwrap_or_default().iter().filter(|workload| workload.weight > 0.0);
-    let mut sets = used.map(|workload| match &workload.prompt {
-        PromptSource::Dataset(set) => Some(set.when_exhausted),
-        PromptSource::Synthetic { .. } => None,
-    });
-    if workloads.is_some() && requests == Some(Requests::All) && sets.clone().any(|set| set.is_none()) {
-        let message = "`requests = \"all\"` sends every row once, and a workload has no rows";
-        fields.problems.error(fields.place("requests"), message, "give a number, or a `duration`");
-    }
-    let is_bounded =
-        fields.mentions("duration") || fields.mentions("requests") || fields.problems.is_partial();
-    if workloads.is_some() && !is_bounded && !sets.any(|set| set == Some(WhenExhausted::Stop)) {
-        let message = "the phase has no end: it needs `duration` or `requests`";
-        fields.problems.error(fields.place("name"), message, "add `duration = \"5m\"` or `requests = 1000`");
-    }
-    Some(Phase { name: name?, duration, requests, warm_up: warm_up?, measure: measure?, drain, load: load? })
-}
-
-fn load(fields: &Fields<'_>) -> Option<Load> {
-    let open = |kind: &str, process: fn(Rate) -> Process| {
-        let fields = fields.table(kind)?;
-        let rate = fields.value("rate", Field::rate);
-        let max_in_flight = fields.value("max_in_flight", Field::integer);
-        // The key's bounds are those of the type.
-        let max_in_flight = max_in_flight.and_then(|most| u32::try_from(most).ok());
-        Some(Load::Open { process: process(rate?), max_in_flight })
-    };
-    if fields.has("poisson") {
-        return open("poisson", |rate| Process::Poisson { rate });
-    }
-    if fields.has("constant") {
-        return open("constant", |rate| Process::Constant { rate });
-    }
-    if !fields.has("closed") {
-        return None;
-    }
-    let users = fields.table("closed")?.value("users", Field::integer)?;
-    Some(Load::Closed { users: u32::try_from(users).ok()? })
 }

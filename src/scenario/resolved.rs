@@ -1,12 +1,14 @@
 //! A scenario written out with nothing left open.
 
+mod phase;
+
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{Endpoint, Load, Loaded, Origins, PromptSource, Requests, Scenario, Transport, Workload};
+use super::{Endpoint, Loaded, Origins, PromptSource, Scenario, Transport, Workload};
 use crate::distribution::Distribution;
-use crate::units::{write_duration, write_rate};
+use crate::units::write_duration;
 
 /// The scenario as TOML, defaults in, one dotted key a line. Read again it is the same scenario, but for the
 /// values of headers, which are left out: each has a comment that says so.
@@ -35,26 +37,9 @@ fn write(scenario: &Scenario, origins: Option<&Origins>) -> String {
         write_workload(&mut out, workload);
     }
     for phase in &scenario.phases {
-        out.header("[[phase]]", &format!("phase.{}.", phase.name));
-        out.put("name", quoted(&phase.name));
-        out.maybe("duration", phase.duration.map(|duration| quoted(&write_duration(duration))));
-        match phase.requests {
-            Some(Requests::Count(count)) => out.put("requests", count),
-            Some(Requests::All) => out.put("requests", quoted("all")),
-            None => {}
-        }
-        out.put("warm_up", quoted(&write_duration(phase.warm_up)));
-        out.put("measure", phase.measure);
-        out.maybe("drain", phase.drain.map(|drain| quoted(&write_duration(drain))));
-        match phase.load {
-            Load::Open { process, max_in_flight } => {
-                let kind = phase.load.name();
-                out.put(&format!("load.{kind}.rate"), quoted(&write_rate(process.rate())));
-                out.maybe(&format!("load.{kind}.max_in_flight"), max_in_flight);
-            }
-            Load::Closed { users } => out.put("load.closed.users", users),
-        }
+        phase::write(&mut out, phase);
     }
+    phase::write_stop(&mut out, &scenario.stop);
     out.text
 }
 
@@ -115,6 +100,9 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             out.put("output.max_tokens.uniform.min", min);
             out.put("output.max_tokens.uniform.max", max);
         }
+    }
+    if let Some(session) = &workload.session {
+        phase::write_session(out, session);
     }
     for (metric, limit) in &workload.slo.limits {
         out.put(&format!("slo.{}", metric.name()), quoted(&write_duration(*limit)));

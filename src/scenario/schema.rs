@@ -116,6 +116,7 @@ const DURATION: &str = concat!(
     r"([0-9]+(\.[0-9]+)?ms)?([0-9]+(\.[0-9]+)?us)?([0-9]+(\.[0-9]+)?ns)?$"
 );
 const RATE: &str = r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)([eE]-?[0-9]+)?\s*/\s*(s|min|h)\s*$";
+const SHARE: &str = r"^\s*[0-9]*\.?[0-9]*\s*%\s*$";
 /// What is left of a duration of no length.
 const NO_DIGIT_BUT_ZERO: &str = "^[^1-9]*$";
 /// A rate whose number is zero.
@@ -154,6 +155,13 @@ fn value(kind: Kind) -> Value {
             json!({ "type": "string", "minLength": 2, "pattern": DURATION, "not": zero })
         }
         Kind::Rate => json!({ "type": "string", "pattern": RATE, "not": { "pattern": NO_RATE } }),
+        Kind::Level => json!({ "type": "string", "pattern": RATE }),
+        Kind::Levels => json!({ "type": "array", "minItems": 2, "items": value(Kind::Level) }),
+        Kind::Names => json!({ "type": "array", "minItems": 1, "items": value(Kind::Name) }),
+        Kind::Share => json!({ "anyOf": [
+            { "type": "number", "minimum": 0, "maximum": 1 },
+            { "type": "string", "pattern": SHARE },
+        ] }),
         Kind::Tokens => json!({ "anyOf": tokens() }),
         Kind::Distribution => {
             let [number, text] = tokens();

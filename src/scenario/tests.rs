@@ -1,11 +1,13 @@
 //! Scenarios read from text: what is taken, what is refused, and that nothing panics.
 
 mod merging;
+mod schedule;
 
 use std::path::PathBuf;
 
 use super::keys::{Fallback, Kind, TABLES};
 use super::*;
+use crate::arrival::Process;
 use crate::dataset::{Format, WhenExhausted};
 use crate::diagnostic::Style;
 use crate::stats::SloMetric;
@@ -90,6 +92,8 @@ fn folder() -> tempfile::TempDir {
     for name in ["rows.jsonl", "problems.jsonl", "client.pem", "client.key", "ca.pem"] {
         std::fs::write(folder.path().join(name), "\"a prompt\"\n").unwrap();
     }
+    let times = "{\"timestamp\": 0}\n{\"timestamp\": 40}\n{\"timestamp\": 90}\n";
+    std::fs::write(folder.path().join("trace.jsonl"), times).unwrap();
     folder
 }
 
@@ -125,12 +129,9 @@ fn a_minimal_scenario_has_the_defaults_of_the_table() {
     assert_eq!((workload.weight, workload.max_tokens), (1.0, Distribution::Fixed(1024)));
     assert_eq!(workload.request, RequestOptions { stream: true, temperature: 0.0, extra: Map::new() });
     let phase = &scenario.phases[0];
-    assert_eq!(
-        (phase.warm_up, phase.measure, phase.drain, phase.requests),
-        (Duration::ZERO, true, None, None)
-    );
+    assert_eq!((phase.warm_up, phase.measure, phase.drain, phase.requests), (Margin::NONE, true, None, None));
     let process = Process::Poisson { rate: Rate::per_second(6.0).unwrap() };
-    assert_eq!(phase.load, Load::Open { process, max_in_flight: None });
+    assert_eq!(phase.load, Load::open(process, None));
 }
 
 #[test]
@@ -161,7 +162,7 @@ fn a_full_scenario_is_read_as_written() {
     assert!(set.path.is_absolute());
     assert_eq!(scenario.phases[1].drain, Some(Duration::ZERO));
     let process = Process::Poisson { rate: Rate::per_second(1.5).unwrap() };
-    assert_eq!(scenario.phases[1].load, Load::Open { process, max_in_flight: Some(512) });
+    assert_eq!(scenario.phases[1].load, Load::open(process, Some(512)));
 }
 
 #[test]
@@ -199,37 +200,70 @@ fn places(table: &str) -> Vec<String> {
     match first {
         "" => vec![String::new()],
         "workload" => vec![format!("workload.w{rest}.")],
+        // Members of a list that is not there; see `further_loads_and_sessions_are_read_as_written`.
+        "phase" if rest == ".also" => Vec::new(),
         "phase" => vec![format!("phase.p{rest}.")],
         "distribution" => vec![format!("workload.w.output.max_tokens{rest}.")],
+        "counts" => vec![format!("workload.w.session.turns{rest}.")],
+        "times" => vec![format!("phase.p.load.closed.think{rest}.")],
         "slo" | "request" => vec![format!("{first}."), format!("workload.w.{first}.")],
         _ => vec![format!("{table}.")],
     }
+}
+
+/// The example of the table that stands at `place`, for the keys that one of it needs beside it.
+fn outer_example(table: &keys::Table, place: &str) -> Option<String> {
+    let mut keys = TABLES.iter().flat_map(|outer| outer.keys);
+    let outer = keys.find(|outer| {
+        outer.kind.table() == Some(table.path)
+            && matches!(outer.kind, Kind::Parameters { .. } | Kind::Table(_))
+    });
+    let outer = outer.filter(|_| {
+        !place.is_empty()
+            && !place.starts_with("request")
+            && !place.starts_with("target.sim")
+            && place != "target."
+    })?;
+    Some(format!("{}={}", place.trim_end_matches('.'), outer.example))
+}
+
+/// What a key needs beside it that `MINIMAL` does not have.
+fn needed(table: &str, key: &str) -> Vec<&'static str> {
+    let mut needed = match (table, key) {
+        ("phase.requests", "per_user") => vec!["phase.p.load.closed=8"],
+        ("phase.warm_up" | "phase.cool_down", "per_user") => {
+            vec!["phase.p.load.closed=8", "phase.p.requests.per_user=8"]
+        }
+        ("phase.load.trace", "column") => vec!["phase.p.load.trace.unit=ms"],
+        ("phase.load.trace", "unit") => vec!["phase.p.load.trace.column=timestamp"],
+        _ => vec![],
+    };
+    if table == "phase.load.trace" && (key == "column" || key == "unit") {
+        needed.push("phase.p.load.trace.format=jsonl");
+    }
+    if table.starts_with("times") {
+        needed.push("phase.p.load.closed.users=8");
+    }
+    needed
 }
 
 #[test]
 fn every_key_is_accepted_with_its_example_wherever_its_table_stands() {
     for table in TABLES {
         for key in table.keys {
-            // What it takes is read before the tree is one: see `merging`.
-            if key.name == "extends" {
+            // See `merging`, and `further_loads_and_sessions_are_read_as_written`.
+            if key.name == "extends" || key.name == "also" {
                 continue;
             }
             for place in places(table.path) {
-                // The table's own example first, for the keys that this one needs beside it.
-                let outer = TABLES.iter().flat_map(|outer| outer.keys).find(|outer| {
-                    outer.kind.table() == Some(table.path)
-                        && matches!(outer.kind, Kind::Parameters { .. } | Kind::Table(_))
-                });
-                let outer = outer.filter(|_| {
-                    !place.is_empty()
-                        && !place.starts_with("request")
-                        && !place.starts_with("target.sim")
-                        && place != "target."
-                });
-                let outer = outer.map(|outer| format!("{}={}", place.trim_end_matches('.'), outer.example));
+                let outer = outer_example(table, &place);
                 let own = format!("{place}{}={}", key.name, key.example);
-                let arguments = outer.iter().chain([&own]).map(String::as_str).collect::<Vec<_>>();
-                let result = read_with(MINIMAL, &set(&arguments));
+                let mut arguments = outer.iter().chain([&own]).map(String::as_str).collect::<Vec<_>>();
+                arguments.extend(needed(table.path, key.name));
+                // What is counted has no duration.
+                let counted = MINIMAL.replace("duration = \"5m\"", "requests = 5");
+                let text = if key.name == "per_user" { &counted } else { MINIMAL };
+                let result = read_with(text, &set(&arguments));
                 assert!(result.is_ok(), "{arguments:?}: {}", result.unwrap_err());
             }
         }
@@ -257,13 +291,10 @@ fn every_default_is_a_value_its_key_takes() {
         for key in table.keys {
             let Fallback::Value(default) = key.default else { continue };
             for place in places(table.path) {
-                let set = match table.path {
-                    "workload.prompt.dataset" => set(&[
-                        "workload.w.prompt.dataset=rows.jsonl",
-                        &format!("{place}{}={default}", key.name),
-                    ]),
-                    _ => set(&[&format!("{place}{}={default}", key.name)]),
-                };
+                let own = format!("{place}{}={default}", key.name);
+                let outer = outer_example(table, &place);
+                let arguments = outer.iter().chain([&own]).map(String::as_str).collect::<Vec<_>>();
+                let set = set(&arguments);
                 let result = read_with(MINIMAL, &set);
                 assert!(result.is_ok(), "{place}{}: {}", key.name, result.unwrap_err());
             }
@@ -324,7 +355,7 @@ fn set_reaches_members_of_lists_by_name_and_takes_values_or_text() {
     );
     let scenario = scenario.unwrap();
     let process = Process::Poisson { rate: Rate::per_second(3.0).unwrap() };
-    assert_eq!(scenario.phases[1].load, Load::Open { process, max_in_flight: Some(512) });
+    assert_eq!(scenario.phases[1].load, Load::open(process, Some(512)));
     assert_eq!(scenario.phases[1].duration, Some(Duration::from_secs(600)));
     assert_eq!(scenario.workloads[0].max_tokens, Distribution::Fixed(5));
     assert_eq!((scenario.seed, scenario.name.as_str()), (Some(9), "other"));
@@ -343,7 +374,7 @@ fn naming_another_kind_replaces_the_kind_whole() {
         ]),
     );
     let scenario = scenario.unwrap();
-    assert_eq!(scenario.phases[1].load, Load::Closed { users: 8 });
+    assert_eq!(scenario.phases[1].load, Load::closed(8));
     assert_eq!(scenario.workloads[1].prompt, PromptSource::Synthetic { words: 5 });
     assert_eq!(scenario.target.endpoint, Endpoint::Sim { profile: "8b-h100".to_owned() });
 }
@@ -352,7 +383,7 @@ fn naming_another_kind_replaces_the_kind_whole() {
 fn a_lone_parameter_keeps_its_meaning_when_another_is_set_beside_it() {
     let scenario = read_with(MINIMAL, &set(&["phase.p.load.poisson.max_in_flight=5"])).unwrap();
     let process = Process::Poisson { rate: Rate::per_second(6.0).unwrap() };
-    assert_eq!(scenario.phases[0].load, Load::Open { process, max_in_flight: Some(5) });
+    assert_eq!(scenario.phases[0].load, Load::open(process, Some(5)));
     let scenario = read_with(
         MINIMAL,
         &set(&["workload.w.output.max_tokens=7", "workload.w.output.max_tokens.uniform={min=1,max=2}"]),
@@ -535,24 +566,35 @@ request.extra.top_k = 2
 name = "warm"
 requests = 100
 warm_up = "0s"
+cool_down = "0s"
 measure = false
 load.closed.users = 4
+load.closed.think = "0s"
+load.closed.ramp_up = "0s"
 
 [[phase]]
 name = "steady"
 duration = "5m"
 warm_up = "30s"
+cool_down = "0s"
 measure = true
 drain = "0s"
 load.poisson.rate = "90/min"
 load.poisson.max_in_flight = 512
+load.poisson.when_full = "drop"
 
 [[phase]]
 name = "even"
 requests = 9
 warm_up = "0s"
+cool_down = "0s"
 measure = true
 load.constant.rate = "6/min"
+load.constant.when_full = "drop"
+
+[stop]
+error_share = 0.5
+over_saturated = false
 "#);
 }
 
@@ -604,10 +646,10 @@ proptest::proptest! {
         workload.request.extra.insert(format!("x{key}"), serde_json::json!({ key: list }));
         let phase = &mut scenario.phases[1];
         phase.duration = Some(Duration::from_nanos(duration_ns));
-        phase.warm_up = Duration::from_nanos(duration_ns / 2);
+        phase.warm_up = Margin::Time(Duration::from_nanos(duration_ns / 2));
         phase.requests = requests.filter(|count| *count > 0).map(Requests::Count);
         let process = Process::Constant { rate: Rate::per_second(rate).unwrap() };
-        phase.load = Load::Open { process, max_in_flight: most.filter(|most| *most > 0) };
+        phase.load = Load::open(process, most.filter(|most| *most > 0));
         proptest::prop_assert_eq!(again(&scenario), scenario);
     }
 

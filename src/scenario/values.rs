@@ -231,6 +231,54 @@ impl Field<'_> {
         Ok(rate)
     }
 
+    /// A rate per second, `"0/s"` included.
+    pub(super) fn level(self) -> Result<f64, Refusal> {
+        let is_none = |text: &str| {
+            let (number, unit) = text.split_once('/').unwrap_or((text, ""));
+            number.trim() == "0" && ["s", "min", "h"].contains(&unit.trim())
+        };
+        match &self.node.value {
+            Value::Text(text) if is_none(text) => Ok(0.0),
+            _ => self.rate().map(Rate::as_per_second),
+        }
+    }
+
+    /// Rates per second, at least one.
+    pub(super) fn levels(self) -> Result<Vec<f64>, Refusal> {
+        self.members()?.into_iter().map(Field::level).collect()
+    }
+
+    /// Names, at least one.
+    pub(super) fn names(self) -> Result<Vec<String>, Refusal> {
+        self.members()?.into_iter().map(Field::name).collect()
+    }
+
+    /// The members of a list, at least one.
+    fn members(&self) -> Result<Vec<Field<'_>>, Refusal> {
+        let Value::List(list) = &self.node.value else { return Err(self.wrong_type()) };
+        if list.is_empty() {
+            return Err(self.out_of_range("a list of at least one"));
+        }
+        let member = |node| Field { label: self.label, key: self.key, node: Cow::Borrowed(node) };
+        Ok(list.iter().map(member).collect())
+    }
+
+    /// A share from 0 to 1, as a number or in percent.
+    pub(super) fn share(self) -> Result<f64, Refusal> {
+        let share = match &self.node.value {
+            Value::Integer(number) => *number as f64,
+            Value::Float(number) => *number,
+            Value::Text(text) => {
+                let number = text.trim().strip_suffix('%').map(str::trim_end);
+                let is_plain = |c: char| c.is_ascii_digit() || c == '.';
+                let number = number.filter(|number| number.chars().all(is_plain));
+                number.and_then(|number| number.parse::<f64>().ok()).ok_or_else(|| self.wrong_type())? / 100.0
+            }
+            _ => return Err(self.wrong_type()),
+        };
+        if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(self.out_of_range("from 0 to 1")) }
+    }
+
     /// A number of tokens of at least 1.
     pub(super) fn tokens(self) -> Result<u64, Refusal> {
         let tokens = match &self.node.value {

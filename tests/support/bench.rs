@@ -111,7 +111,7 @@ pub(crate) fn header_of(name: &'static str, value: &str) -> (HeaderName, HeaderV
 
 /// A request for a stream.
 pub(crate) fn outgoing(body: impl Into<Bytes>) -> Outgoing {
-    Outgoing { id: "run-0-0-7".to_owned(), stream: true, body: body.into() }
+    Outgoing { id: "run-0-0-7".to_owned(), stream: true, keep_answer: false, body: body.into() }
 }
 
 /// So many milliseconds.

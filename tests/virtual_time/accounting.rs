@@ -181,7 +181,13 @@ fn check_phase(play: &Play, index: usize, phase: &Drawn) {
             assert!(row.number("ended_s").is_none_or(|ended| ended <= limit));
         }
     }
-    check_measured(&rows, phase, course.window_start.as_s(), course.window_end.map(|end| end.as_s()), by);
+    check_measured(
+        &rows,
+        phase,
+        course.window_start.unwrap().as_s(),
+        course.window_end.map(|end| end.as_s()),
+        by,
+    );
     if phase.measure && !rows.is_empty() {
         let count = |outcome| play.figure(&name, "requests", outcome).unwrap();
         assert_eq!(count("planned"), rows.len() as f64);

@@ -73,7 +73,8 @@ fn fewer_requests_than_users_leave_the_others_idle() {
 
 #[test]
 fn users_whose_requests_are_refused_at_once_come_back_after_a_pause() {
-    let stage = Stage::chat("[[phase]]\nname = \"p\"\nduration = \"1s\"\nload.closed = 2\n");
+    let stage =
+        Stage::chat("[[phase]]\nname = \"p\"\nduration = \"1s\"\nload.closed = 2\n[stop]\nerror_share = 1\n");
     let play = stage.scripted(|_| Answer::status(400, ms(0)));
     assert_eq!((play.rows.len(), play.ended("http_error")), (200, 200));
     assert_eq!(&play.rows[3]["scheduled_s"], "0.010000");

@@ -118,3 +118,23 @@ fn c085_what_is_due_at_the_limit_is_dropped_counted_and_warned_of_once() {
     assert_eq!(play.findings[1].count, 180);
     assert_eq!(play.timeline.iter().map(|second| second.dropped).sum::<u64>(), 180);
 }
+
+#[test]
+fn c162_a_server_that_never_answers_fills_the_places_and_no_more() {
+    let phase = "[[phase]]\nname = \"p\"\nduration = \"5s\"\ndrain = \"1s\"\n\
+                 load.constant = { rate = \"1000/s\", max_in_flight = 100 }\n";
+    let play = Stage::chat(phase).scripted(|_| Answer::new());
+    assert_eq!((play.rows.len(), play.peak), (5_000, 100));
+    assert_eq!((play.ended("cut_at_end"), play.ended("dropped")), (100, 4_900));
+    assert_eq!(play.drained(0), 6.0);
+    assert_eq!(play.findings.iter().find(|finding| finding.kind.name() == "dropped").unwrap().count, 4_900);
+}
+
+#[test]
+fn c073_gaps_far_below_a_millisecond_are_kept() {
+    let phase = "[[phase]]\nname = \"p\"\nduration = \"1s\"\nload.constant = \"5000/s\"\n";
+    let play = Stage::chat(phase).scripted(|_| Answer::tokens(Duration::from_micros(50), ms(0), 1));
+    assert_eq!((play.ended("ok"), play.figure("p", "achieved_rate", "value")), (5_000, Some(5_000.0)));
+    assert_eq!(&play.rows[4_999]["sent_s"], "0.999800");
+    assert!(play.column("lag_ms").iter().all(|lag| *lag == "0.000"));
+}

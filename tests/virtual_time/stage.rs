@@ -13,10 +13,11 @@ use tempfile::TempDir;
 use tonnage::client::{Client, Connector, Settings};
 use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
-use tonnage::dataset::{Dataset, RowOrder};
+use tonnage::dataset::{self, Dataset, RowOrder};
 use tonnage::plan::Plan;
 use tonnage::plan::compose::Salt;
 use tonnage::plan::composer::{Composer, Form, Prompts};
+use tonnage::plan::shard::Shard;
 use tonnage::protocol::BodyOptions;
 use tonnage::record::{EndedBy, Event};
 use tonnage::results::manifest::{ClockKind, FORMAT, Manifest, State, Timeouts};
@@ -24,7 +25,7 @@ use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
 use tonnage::run::stop::{Stop, StopSwitch};
 use tonnage::run::{Ending, Run};
-use tonnage::scenario::{Overrides, PromptSource, Scenario, Transport, parse};
+use tonnage::scenario::{History, Overrides, PromptSource, Scenario, Transport, parse};
 use tonnage::seed::Seed;
 use tonnage::sim::{Options, Profile, Server};
 use tonnage::stats::{Finding, SummaryRow, TimelineRow};
@@ -44,6 +45,7 @@ pub(crate) struct Stage {
     lead_in: Duration,
     refuses_for: Duration,
     stops: Vec<(Duration, Stop)>,
+    shard: Shard,
 }
 
 /// A run that was made.
@@ -104,7 +106,14 @@ impl Stage {
             lead_in: Duration::ZERO,
             refuses_for: Duration::ZERO,
             stops: Vec::new(),
+            shard: Shard::WHOLE,
         }
+    }
+
+    /// Plays one part of the run.
+    pub(crate) fn shard(mut self, index: u32, count: u32) -> Stage {
+        self.shard = Shard::new(index, count).unwrap();
+        self
     }
 
     /// Puts a file beside the scenario.
@@ -144,24 +153,33 @@ impl Stage {
         }
     }
 
-    pub(crate) fn composer(&self, scenario: &Arc<Scenario>) -> Composer {
-        let seed = Seed(scenario.seed.expect("scenarios of tests state their seed"));
+    fn datasets<'a>(&self, scenario: &'a Scenario) -> Vec<Option<(&'a dataset::Source, Arc<Dataset>)>> {
         let datasets = scenario.workloads.iter().map(|workload| match &workload.prompt {
             PromptSource::Synthetic { .. } => None,
             PromptSource::Dataset(source) => Some((source, Arc::new(Dataset::scan(source).unwrap()))),
         });
-        let datasets = datasets.collect::<Vec<_>>();
+        datasets.collect()
+    }
+
+    pub(crate) fn plan(&self, scenario: &Arc<Scenario>) -> Plan {
+        let seed = Seed(scenario.seed.expect("scenarios of tests state their seed"));
+        let datasets = self.datasets(scenario);
         let rows = scenario.workloads.iter().zip(&datasets).map(|(workload, dataset)| {
             let (source, dataset) = dataset.as_ref()?;
             Some(RowOrder::new(dataset.rows(), source.shuffle, source.when_exhausted, seed, &workload.name))
         });
-        let plan = Plan::new(Arc::clone(scenario), seed, rows.collect());
+        Plan::new(Arc::clone(scenario), seed, rows.collect()).of_shard(self.shard)
+    }
+
+    pub(crate) fn composer(&self, scenario: &Arc<Scenario>) -> Composer {
+        let datasets = self.datasets(scenario);
         let forms = scenario.workloads.iter().zip(&datasets).map(|(workload, dataset)| Form {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
                 (_, dataset) => Prompts::Rows(Arc::clone(&dataset.as_ref().unwrap().1)),
             },
+            history: workload.session.map_or(History::None, |session| session.history),
             options: BodyOptions {
                 model: "m".to_owned(),
                 stream: workload.request.stream,
@@ -170,6 +188,7 @@ impl Stage {
                 ..BodyOptions::default()
             },
         });
+        let plan = self.plan(scenario);
         Composer::new(plan, scenario.target.api, forms.collect(), Salt(self.salt), "run".to_owned())
     }
 
@@ -226,7 +245,8 @@ impl Stage {
         let results = tempfile::tempdir().unwrap();
         let manifest = manifest();
         let writer = Writer::create(&Place::Exact(results.path().join("run")), &manifest, "").unwrap();
-        let desk = Rc::new(RefCell::new((Vec::new(), Collector::new(&scenario, writer))));
+        let desk =
+            Rc::new(RefCell::new((Vec::new(), Collector::new(&scenario, writer).of_shard(self.shard))));
         let stop = Rc::new(StopSwitch::default());
         for (after, ask) in self.stops.clone() {
             let (clock, stop) = (clock.clone(), Rc::clone(&stop));
@@ -239,15 +259,21 @@ impl Stage {
             clock: clock.clone(),
             client: Rc::new(client),
             sink: {
-                let desk = Rc::clone(&desk);
+                let (desk, stop) = (Rc::clone(&desk), Rc::clone(&stop));
                 Rc::new(move |event: Event| {
                     let mut desk = desk.borrow_mut();
                     desk.0.push(event.clone());
                     desk.1.take(event).unwrap();
+                    if let Some(rule) = desk.1.broken_rule() {
+                        stop.ask(Stop::Rule(rule));
+                    }
                 })
             },
             phases: scenario.phases.clone(),
             max_in_flight: 10_000,
+            seed: Seed(scenario.seed.unwrap()),
+            shard: self.shard,
+            start_at: None,
             stop,
         };
         let mut source = Source::inline(self.composer(&scenario));
@@ -347,6 +373,7 @@ fn manifest() -> Manifest {
         format: FORMAT,
         tool_version: String::new(),
         run_id: "run".to_owned(),
+        shard: None,
         name: "stage".to_owned(),
         started: String::new(),
         state: State::Running,

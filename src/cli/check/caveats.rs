@@ -10,7 +10,7 @@ use crate::cli::environment;
 use crate::dataset::{Dataset, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::report::figure::grouped;
-use crate::scenario::{Load, Loaded, Phase, PromptSource, Requests, Scenario};
+use crate::scenario::{Load, Loaded, Margin, Phase, PromptSource, Requests, Scenario};
 use crate::stats::{Percentile, SloMetric};
 
 /// A run of more than this is worth a word.
@@ -138,7 +138,7 @@ impl Caveats<'_> {
         if !phase.measure || phase.duration.is_none() {
             return;
         }
-        if phase.warm_up.is_zero() {
+        if phase.warm_up == Margin::NONE {
             let message = format!(
                 "phase `{}` measures from its first request on, while the server is idle",
                 phase.name
@@ -147,10 +147,10 @@ impl Caveats<'_> {
             self.warn(message, &[at(phase, "warm_up"), at(phase, "name")], help);
             return;
         }
-        if let Some(limit) = self.slowest_good_request().filter(|limit| *limit > phase.warm_up) {
+        if let Some(limit) = self.slowest_good_request().filter(|limit| *limit > phase.warm_up.time()) {
             let message = format!(
                 "`warm_up` ({}) is over before a request must be ({} by `slo.e2e`)",
-                duration(phase.warm_up),
+                duration(phase.warm_up.time()),
                 duration(limit)
             );
             let help = "make it longer, so that measuring begins at full load";
@@ -160,8 +160,8 @@ impl Caveats<'_> {
 
     fn of_its_load(&mut self, phase: &Phase) {
         match (&phase.load, phase.requests) {
-            (Load::Open { process, max_in_flight: Some(most) }, _) => {
-                let rate = process.rate().as_per_second();
+            (Load::Open { process, max_in_flight: Some(most), .. }, _) => {
+                let Some(rate) = process.peak_per_second() else { return };
                 let full_s = f64::from(*most) / rate;
                 let limit = self.slowest_good_request().unwrap_or(QUICK);
                 if full_s >= limit.as_secs_f64() {
@@ -177,7 +177,7 @@ impl Caveats<'_> {
                 );
                 self.warn(message, &[at(phase, &format!("load.{}.max_in_flight", phase.load.name()))], help);
             }
-            (Load::Closed { users }, Some(Requests::Count(count))) if u64::from(*users) > count => {
+            (Load::Closed { users, .. }, Some(Requests::Count(count))) if u64::from(*users) > count => {
                 let message = format!("phase `{}` has {users} users for {count} requests", phase.name);
                 let help = "the others have nothing to do: raise `requests`, or lower `users`";
                 self.warn(message, &[at(phase, "load.closed.users")], help);

@@ -8,7 +8,7 @@ use super::preview::{PhasePreview, WorkloadPreview, ends_with_the_server, plan};
 use super::{Checked, Sound};
 use crate::dataset::Dataset;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::plan::Start;
+use crate::plan::{Start, Turn};
 use crate::scenario::{Endpoint, Load, Phase};
 
 /// What was found in one file, with the first `planned` requests if they are asked for.
@@ -66,10 +66,10 @@ fn preview(sound: &Sound) -> Value {
 fn phase(phase: &Phase, course: &PhasePreview) -> Value {
     let end = course.start.zip(course.length).map(|(start, length)| start.then(length));
     let (in_flight_at_most, in_flight_per_service_s) = match &phase.load {
-        Load::Open { process, max_in_flight } => {
-            (max_in_flight.map(u64::from), Some(process.rate().as_per_second()))
+        Load::Open { process, max_in_flight, .. } => {
+            (max_in_flight.map(u64::from), process.peak_per_second())
         }
-        Load::Closed { users } => (Some(u64::from(*users)), None),
+        Load::Closed { users, .. } => (Some(u64::from(*users)), None),
     };
     json!({
         "name": phase.name,
@@ -139,19 +139,27 @@ fn requests(sound: &Sound, most: u64) -> Value {
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     for (index, phase) in scenario.phases.iter().enumerate() {
         plan.begin_phase(index);
-        for session in plan.by_ref().take(most - requests.len()) {
-            requests.push(json!({
-                "request": session.turn.request,
-                "phase": phase.name,
-                "due_s": match session.start {
-                    Start::At(due) => Some(due.as_secs_f64()),
-                    Start::WhenUserFree => None,
-                },
-                "workload": scenario.workloads[session.turn.workload as usize].name,
-                "dataset_row": session.turn.dataset_row,
-                "output_tokens_at_most": session.turn.output_tokens_planned,
-            }));
+        while requests.len() < most
+            && let Some(session) = plan.next_session(0)
+        {
+            for Turn { planned, think } in session.turns {
+                requests.push(json!({
+                    "request": planned.request,
+                    "phase": phase.name,
+                    "due_s": match session.start {
+                        Start::At(due) if planned.turn == 0 => Some(due.as_secs_f64()),
+                        _ => None,
+                    },
+                    "session": planned.session,
+                    "turn": planned.turn,
+                    "think_s": think.as_secs_f64(),
+                    "workload": scenario.workloads[planned.workload as usize].name,
+                    "dataset_row": planned.dataset_row,
+                    "output_tokens_at_most": planned.output_tokens_planned,
+                }));
+            }
         }
+        requests.truncate(most);
         // What follows depends on how many of these are sent.
         if ends_with_the_server(phase) {
             break;

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use super::amounts::{Certainty, Count, Span, middle_of_poisson};
 use super::lengths::Lengths;
-use crate::arrival::Process;
+use crate::arrival::{Arrivals, Process};
 use crate::dataset::{Dataset, RowOrder, WhenExhausted};
-use crate::plan::{End, Plan, Start};
+use crate::plan::{End, Plan, Start, Turn};
 use crate::record::EndedBy;
-use crate::scenario::{Load, Phase, PromptSource, Requests, Scenario};
+use crate::scenario::{Load, Margin, Phase, PromptSource, Requests, Scenario};
 use crate::seed::Seed;
 
 /// Most sessions that are walked, all phases together.
@@ -191,22 +191,27 @@ impl Look<'_> {
         let mut walk = Walk { by_workload: vec![0; self.walked.len()], ..Walk::default() };
         self.plan.begin_phase(index);
         while walk.planned < self.most {
-            let Some(session) = self.plan.next() else {
+            let Some(session) = self.plan.next_session(0) else {
                 walk.ended_by = ended_by(&self.plan);
                 break;
             };
             if let Start::At(due) = session.start {
+                let end = phase.duration.map(|end| end.saturating_sub(phase.cool_down.time()));
+                let is_measured = due >= phase.warm_up.time() && end.is_none_or(|end| due < end);
                 walk.last = due;
-                walk.measured += u64::from(due >= phase.warm_up);
+                walk.measured += if is_measured { session.turns.len() as u64 } else { 0 };
             }
-            walk.planned += 1;
-            let workload = session.turn.workload as usize;
-            walk.by_workload[workload] += 1;
-            self.walked[workload].extend(session.turn.output_tokens_planned.map(u64::from));
+            for Turn { planned, .. } in session.turns {
+                walk.planned += 1;
+                let workload = planned.workload as usize;
+                walk.by_workload[workload] += 1;
+                self.walked[workload].extend(planned.output_tokens_planned.map(u64::from));
+            }
         }
         // One more step tells a plan that ends here from one that goes on.
-        if walk.ended_by.is_none() && self.plan.clone().next().is_none() {
-            walk.ended_by = ended_by(&self.plan);
+        let mut further = self.plan.clone();
+        if walk.ended_by.is_none() && further.next_session(0).is_none() {
+            walk.ended_by = ended_by(&further);
         }
         walk
     }
@@ -228,11 +233,18 @@ impl Look<'_> {
     fn count_by_law(&self, phase: &Phase) -> Option<Count> {
         let asked = phase.requests.map(|requests| match requests {
             Requests::Count(count) => count,
+            Requests::PerUser(each) => match phase.load {
+                Load::Closed { users, .. } => each.saturating_mul(users.into()),
+                Load::Open { .. } => each,
+            },
             Requests::All => self.rows.iter().flatten().map(|rows| u64::from(*rows)).sum(),
         });
         let arrivals = match (&phase.load, phase.duration) {
-            (Load::Open { process: Process::Poisson { rate }, .. }, Some(duration)) => {
-                let expected = rate.as_per_second() * duration.as_secs_f64();
+            (Load::Open { process: Process::Gamma { rate, .. }, .. }, Some(duration)) => {
+                Some(Count::About((rate.as_per_second() * duration.as_secs_f64()).round() as u64))
+            }
+            (Load::Open { process, .. }, Some(duration)) if random_times(phase) => {
+                let expected = process.expected(duration);
                 let (low, high) = middle_of_poisson(expected);
                 Some(Count::Between { expected: expected.round() as u64, low, high })
             }
@@ -279,7 +291,7 @@ impl Look<'_> {
 
     fn length(&self, phase: &Phase, walk: &Walk, requests: Option<Count>) -> Option<Span> {
         let rate = match &phase.load {
-            Load::Open { process, .. } => process.rate().as_per_second(),
+            Load::Open { process, .. } => process.peak_per_second().unwrap_or(f64::INFINITY),
             Load::Closed { .. } => {
                 // Users may be through with their requests, or the rows, before.
                 let may_end = phase.requests.is_some() || self.has_ending_data();
@@ -338,12 +350,14 @@ fn measured(phase: &Phase, walk: &Walk, requests: Option<Count>, length: Option<
     }
     match (requests?, &phase.load) {
         (Count::AtMost(_), _) => None,
-        (count, _) if phase.warm_up.is_zero() => Some(count.number()),
+        (count, _) if (phase.warm_up, phase.cool_down) == (Margin::NONE, Margin::NONE) => {
+            Some(count.number())
+        }
         (_, Load::Closed { .. }) => None,
         (Count::Exactly(_), Load::Open { .. }) if walk.ended_by.is_some() => Some(walk.measured),
         (count, Load::Open { .. }) => {
             let whole = length?.time;
-            let share = whole.saturating_sub(phase.warm_up).as_secs_f64() / whole.as_secs_f64();
+            let share = whole.saturating_sub(unmeasured(phase)).as_secs_f64() / whole.as_secs_f64();
             // A phase of no length has no share to speak of.
             share.is_finite().then(|| (count.number() as f64 * share).round() as u64)
         }
@@ -359,12 +373,22 @@ fn whole_gaps(expected: f64) -> u64 {
 }
 
 fn random_times(phase: &Phase) -> bool {
-    matches!(phase.load, Load::Open { process: Process::Poisson { .. }, .. })
+    let Load::Open { process, .. } = &phase.load else { return false };
+    match process {
+        Process::Poisson { .. } | Process::Gamma { .. } => true,
+        Process::Varying { arrivals, .. } => *arrivals == Arrivals::Poisson,
+        Process::Constant { .. } | Process::Recorded(_) => false,
+    }
+}
+
+/// What of a phase's length is not measured.
+fn unmeasured(phase: &Phase) -> Duration {
+    phase.warm_up.time().saturating_add(phase.cool_down.time())
 }
 
 /// Why a plan has no further session; a data set that must not end is one that has.
 fn ended_by(plan: &Plan) -> Option<EndedBy> {
-    Some(match plan.end() {
+    Some(match plan.end(0) {
         End::By(by) => by,
         End::NoRow { .. } => EndedBy::Data,
     })

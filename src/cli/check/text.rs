@@ -8,8 +8,9 @@ use super::Sound;
 use super::amounts::{Certainty, Count, Span};
 use super::lengths::Lengths;
 use super::preview::{PhasePreview, ends_with_the_server, plan};
+use crate::arrival::Process;
 use crate::dataset::Dataset;
-use crate::plan::Start;
+use crate::plan::{Start, Turn};
 use crate::report::figure::grouped;
 use crate::scenario::{Endpoint, Load, Phase};
 use crate::units::{write_duration, write_rate};
@@ -95,21 +96,27 @@ pub(super) fn write_plan(out: &mut impl Write, sound: &Sound, most: u64) -> io::
     let mut plan = plan(scenario, &sound.datasets);
     for (index, phase) in scenario.phases.iter().enumerate() {
         plan.begin_phase(index);
-        for session in plan.by_ref().take(usize::try_from(left).unwrap_or(usize::MAX)) {
-            left -= 1;
-            let turn = &session.turn;
-            let due = match session.start {
-                Start::At(due) => format!("{:.6}", due.as_secs_f64()),
-                Start::WhenUserFree => "a user is free".to_owned(),
-            };
-            let workload = &scenario.workloads[turn.workload as usize].name;
-            let row = turn.dataset_row.map_or(NONE.to_owned(), |row| row.to_string());
-            let tokens = turn.output_tokens_planned.map_or(NONE.to_owned(), |tokens| tokens.to_string());
-            writeln!(
-                out,
-                "{:>8}  {:phase_width$}  {due:>16}  {workload:name_width$}  {row:>8}  {tokens}",
-                turn.request, phase.name
-            )?;
+        while left > 0
+            && let Some(session) = plan.next_session(0)
+        {
+            for Turn { planned, .. } in session.turns.iter().take(usize::try_from(left).unwrap_or(usize::MAX))
+            {
+                left -= 1;
+                let due = match session.start {
+                    _ if planned.turn > 0 => format!("turn {}", planned.turn),
+                    Start::At(due) => format!("{:.6}", due.as_secs_f64()),
+                    Start::WhenUserFree => "a user is free".to_owned(),
+                };
+                let workload = &scenario.workloads[planned.workload as usize].name;
+                let row = planned.dataset_row.map_or(NONE.to_owned(), |row| row.to_string());
+                let tokens =
+                    planned.output_tokens_planned.map_or(NONE.to_owned(), |tokens| tokens.to_string());
+                writeln!(
+                    out,
+                    "{:>8}  {:phase_width$}  {due:>16}  {workload:name_width$}  {row:>8}  {tokens}",
+                    planned.request, phase.name
+                )?;
+            }
         }
         if left > 0 && ends_with_the_server(phase) {
             return writeln!(out, "What follows depends on how many of these the server lets be sent.");
@@ -131,21 +138,32 @@ fn write_table<const N: usize>(out: &mut impl Write, rows: &[[String; N]]) -> io
 
 fn load(phase: &Phase) -> String {
     match &phase.load {
-        Load::Open { process, .. } => format!("{} {}", phase.load.name(), write_rate(process.rate())),
-        Load::Closed { users: 1 } => "1 user".to_owned(),
-        Load::Closed { users } => format!("{} users", grouped((*users).into())),
+        Load::Open { process, .. } => match process {
+            Process::Poisson { rate } | Process::Constant { rate } | Process::Gamma { rate, .. } => {
+                format!("{} {}", phase.load.name(), write_rate(*rate))
+            }
+            Process::Varying { curve, .. } => {
+                format!("{} up to {:.3}/s", phase.load.name(), curve.peak()).replace(".000/", "/")
+            }
+            Process::Recorded(times) => format!("trace of {}", grouped(times.len() as u64)),
+        },
+        Load::Closed { users: 1, .. } => "1 user".to_owned(),
+        Load::Closed { users, .. } => format!("{} users", grouped((*users).into())),
     }
 }
 
 fn in_flight(phase: &Phase, course: &PhasePreview) -> String {
     match &phase.load {
-        Load::Closed { users } => {
+        Load::Closed { users, .. } => {
             let requests = course.requests.map_or(u64::MAX, Count::number);
             format!("at most {}", grouped(u64::from(*users).min(requests)))
         }
-        Load::Open { process, max_in_flight } => {
-            let rate = process.rate().as_per_second();
+        Load::Open { process, max_in_flight, .. } => {
             let most = max_in_flight.map(|most| format!(", at most {}", grouped(most.into())));
+            let Some(rate) = process.peak_per_second() else {
+                return max_in_flight
+                    .map_or(NONE.to_owned(), |most| format!("at most {}", grouped(most.into())));
+            };
             format!("{rate:.3} × seconds a request takes{}", most.unwrap_or_default()).replace(".000 ", " ")
         }
     }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Fallback, Key, Kind, Table};
+use super::{Fallback, Key, Kind, Table, schedule};
 use crate::sim::Profile;
 
-const fn key(
+pub(super) const fn key(
     name: &'static str,
     kind: Kind,
     default: Fallback,
@@ -15,9 +15,9 @@ const fn key(
     Key { name, kind, default, doc, example }
 }
 
-const POSITIVE: Kind = Kind::Duration { min: Duration::from_nanos(1) };
-const ANY_DURATION: Kind = Kind::Duration { min: Duration::ZERO };
-const REQUIRED: Fallback = Fallback::Required;
+pub(super) const POSITIVE: Kind = Kind::Duration { min: Duration::from_nanos(1) };
+pub(super) const ANY_DURATION: Kind = Kind::Duration { min: Duration::ZERO };
+pub(super) const REQUIRED: Fallback = Fallback::Required;
 
 /// Every table with its keys. The first is the top.
 pub(super) const TABLES: &[Table] = &[
@@ -94,6 +94,13 @@ load.poisson = "6/s""#,
                 Fallback::None("no limits"),
                 r#"{ ttft = "2s" }"#,
                 "Limits one request must keep, unless its workload sets others.",
+            ),
+            key(
+                "stop",
+                Kind::Table("stop"),
+                Fallback::None("the defaults of its keys"),
+                "{ errors_in_a_row = 20 }",
+                "When the run is stopped before its end.",
             ),
         ],
     },
@@ -377,6 +384,13 @@ slo.ttft = "5s""#,
                 "How long its answers are.",
             ),
             key(
+                "session",
+                Kind::Parameters { table: "workload.session", alone: "turns" },
+                Fallback::None("each request stands alone"),
+                r#"{ turns = 5, think = "2s" }"#,
+                "Makes conversations of several turns of its requests.",
+            ),
+            key(
                 "slo",
                 Kind::Table("slo"),
                 Fallback::None("those of `[slo]`"),
@@ -515,147 +529,26 @@ output.max_tokens.uniform.max = "4Ki""#,
             key("max", Kind::Tokens, REQUIRED, r#""4Ki""#, "Largest value."),
         ],
     },
-    Table {
-        path: "phase",
-        doc: "A stretch of load.",
-        example: r#"[[phase]]
-name = "warm"
-requests = 100
-measure = false
-load.closed = 4
-
-[[phase]]
-name = "steady"
-warm_up = "30s"
-duration = "5m"
-load.poisson = "6/s""#,
-        one_of: &[],
-        keys: &[
-            key("name", Kind::Name, REQUIRED, r#""steady""#, "Name of the phase in results."),
-            key(
-                "duration",
-                POSITIVE,
-                Fallback::None("until `requests` have been sent"),
-                r#""5m""#,
-                "How long load is offered, `warm_up` included.",
-            ),
-            key(
-                "requests",
-                Kind::Requests,
-                Fallback::None("as many as `duration` gives"),
-                "1000",
-                "How many requests are sent, or `\"all\"`: every row of the data sets once.",
-            ),
-            key(
-                "warm_up",
-                ANY_DURATION,
-                Fallback::Value(r#""0s""#),
-                r#""30s""#,
-                "First part of the phase, at full load and not measured.",
-            ),
-            key(
-                "measure",
-                Kind::Boolean,
-                Fallback::Value("true"),
-                "true",
-                "Whether the phase counts in results.",
-            ),
-            key(
-                "drain",
-                ANY_DURATION,
-                Fallback::None("until every request has ended"),
-                r#""1m""#,
-                "How long open requests may run on after the phase has stopped offering load.",
-            ),
-            key(
-                "load",
-                Kind::Table("phase.load"),
-                REQUIRED,
-                r#"{ poisson = "6/s" }"#,
-                "How requests arrive.",
-            ),
-        ],
-    },
-    Table {
-        path: "phase.load",
-        doc: "How requests arrive: at times of their own (an open loop), or when a user is free (a closed loop).",
-        example: r#"[[phase]]
-name = "steady"
-duration = "5m"
-load.constant = "90/min""#,
-        one_of: &["poisson", "constant", "closed"],
-        keys: &[
-            key(
-                "poisson",
-                Kind::Parameters { table: "phase.load.poisson", alone: "rate" },
-                Fallback::None("another kind"),
-                r#""6/s""#,
-                "Open loop: independent arrivals at a mean rate.",
-            ),
-            key(
-                "constant",
-                Kind::Parameters { table: "phase.load.constant", alone: "rate" },
-                Fallback::None("another kind"),
-                r#"{ rate = "6/s", max_in_flight = 512 }"#,
-                "Open loop: arrivals at equal distances.",
-            ),
-            key(
-                "closed",
-                Kind::Parameters { table: "phase.load.closed", alone: "users" },
-                Fallback::None("another kind"),
-                "8",
-                "Closed loop: each user sends when its last request has ended.",
-            ),
-        ],
-    },
-    Table {
-        path: "phase.load.poisson",
-        doc: "Independent arrivals at a mean rate.",
-        example: r#"[[phase]]
-name = "steady"
-duration = "5m"
-load.poisson = { rate = "6/s", max_in_flight = 512 }"#,
-        one_of: &[],
-        keys: &[
-            key("rate", Kind::Rate, REQUIRED, r#""6/s""#, "Mean arrivals."),
-            key(
-                "max_in_flight",
-                MAX_IN_FLIGHT,
-                NO_BOUND,
-                "512",
-                "Most requests open at once; those beyond are dropped.",
-            ),
-        ],
-    },
-    Table {
-        path: "phase.load.constant",
-        doc: "Arrivals at equal distances.",
-        example: r#"[[phase]]
-name = "steady"
-duration = "5m"
-load.constant = { rate = "90/min", max_in_flight = 64 }"#,
-        one_of: &[],
-        keys: &[
-            key("rate", Kind::Rate, REQUIRED, r#""90/min""#, "Arrivals."),
-            key(
-                "max_in_flight",
-                MAX_IN_FLIGHT,
-                NO_BOUND,
-                "512",
-                "Most requests open at once; those beyond are dropped.",
-            ),
-        ],
-    },
-    Table {
-        path: "phase.load.closed",
-        doc: "Users that each have one request open at a time.",
-        example: r#"[[phase]]
-name = "batch"
-requests = 1000
-load.closed.users = 8"#,
-        one_of: &[],
-        keys: &[key("users", Kind::Integer { min: 1, max: 1_000_000 }, REQUIRED, "8", "How many users.")],
-    },
+    schedule::WORKLOAD_SESSION,
+    schedule::COUNTS,
+    schedule::COUNTS_UNIFORM,
+    schedule::TIMES,
+    schedule::TIMES_UNIFORM,
+    schedule::TIMES_EXPONENTIAL,
+    schedule::PHASE,
+    schedule::PHASE_REQUESTS,
+    schedule::PHASE_WARM_UP,
+    schedule::PHASE_COOL_DOWN,
+    schedule::PHASE_ALSO,
+    schedule::PHASE_LOAD,
+    schedule::PHASE_LOAD_POISSON,
+    schedule::PHASE_LOAD_CONSTANT,
+    schedule::PHASE_LOAD_GAMMA,
+    schedule::PHASE_LOAD_RAMP,
+    schedule::PHASE_LOAD_STEPS,
+    schedule::PHASE_LOAD_TRACE,
+    schedule::PHASE_LOAD_CLOSED,
+    schedule::STOP,
     Table {
         path: "slo",
         doc: "Limits one request must keep, all of them together.",
@@ -686,6 +579,4 @@ tpot = "80ms""#,
     },
 ];
 
-const MAX_IN_FLIGHT: Kind = Kind::Integer { min: 1, max: u32::MAX as u64 };
-const NO_BOUND: Fallback = Fallback::None("10,000, or what descriptors allow");
 const NO_LIMIT: Fallback = Fallback::None("no limit");

@@ -65,7 +65,7 @@ load.closed = 1
     assert_eq!(names, ["warm", "steady", "even", "new"]);
     assert_eq!(scenario.phases[1].duration, Some(Duration::from_secs(120)));
     let process = Process::Poisson { rate: Rate::per_second(2.0).unwrap() };
-    assert_eq!(scenario.phases[1].load, Load::Open { process, max_in_flight: Some(512) });
+    assert_eq!(scenario.phases[1].load, Load::open(process, Some(512)));
     let [documents, problems] = &scenario.workloads[..] else { panic!() };
     assert_eq!((documents.weight, problems.weight), (3.0, 2.0));
     assert_eq!((&documents.request.extra["top_k"], &problems.request.extra["top_k"]), (&5.into(), &2.into()));
@@ -93,7 +93,7 @@ load.closed.users = 8
     assert_eq!(scenario.target.endpoint, Endpoint::Sim { profile: "8b-h100".to_owned() });
     assert_eq!(scenario.workloads[1].prompt, PromptSource::Synthetic { words: 5 });
     assert_eq!(scenario.workloads[0].max_tokens, Distribution::Fixed(7));
-    assert_eq!(scenario.phases[1].load, Load::Closed { users: 8 });
+    assert_eq!(scenario.phases[1].load, Load::closed(8));
 }
 
 #[test]
@@ -101,11 +101,11 @@ fn a_lone_parameter_and_its_table_mean_the_same_when_laid_over_each_other() {
     let with = |base: &str, over: &str| {
         let base = MINIMAL.replace("load.poisson = \"6/s\"", base);
         let over = format!("extends = \"base.toml\"\n[[phase]]\nname = \"p\"\n{over}");
-        Files::new(&[("base.toml", &base), ("load.toml", &over)]).scenario(&[]).phases[0].load
+        Files::new(&[("base.toml", &base), ("load.toml", &over)]).scenario(&[]).phases[0].load.clone()
     };
     let poisson = |rate, max_in_flight| {
         let process = Process::Poisson { rate: Rate::per_second(rate).unwrap() };
-        Load::Open { process, max_in_flight }
+        Load::open(process, max_in_flight)
     };
     let table = "load.poisson = { rate = \"6/s\", max_in_flight = 9 }";
     assert_eq!(with(table, "load.poisson = \"2/s\""), poisson(2.0, Some(9)));
@@ -113,7 +113,7 @@ fn a_lone_parameter_and_its_table_mean_the_same_when_laid_over_each_other() {
     assert_eq!(with("load.poisson = \"6/s\"", "load.poisson.max_in_flight = 4"), poisson(6.0, Some(4)));
     assert_eq!(with("load.poisson = \"6/s\"", "load.poisson = \"2/s\""), poisson(2.0, None));
     let constant = Process::Constant { rate: Rate::per_second(2.0).unwrap() };
-    assert_eq!(with(table, "load.constant = \"2/s\""), Load::Open { process: constant, max_in_flight: None });
+    assert_eq!(with(table, "load.constant = \"2/s\""), Load::open(constant, None));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn arguments_merge_as_files_do() {
         "phase=[{ name = \"even\", requests = 5 }, { name = \"more\", requests = 6, load.closed = 1 }]",
     ]);
     let process = Process::Poisson { rate: Rate::per_second(2.0).unwrap() };
-    assert_eq!(scenario.phases[1].load, Load::Open { process, max_in_flight: Some(512) });
+    assert_eq!(scenario.phases[1].load, Load::open(process, Some(512)));
     let timeouts = scenario.target.timeouts;
     assert_eq!((timeouts.idle, timeouts.connect), (Duration::from_secs(9), Duration::from_secs(1)));
     let headers = scenario.target.headers.iter().map(|(name, value)| (name.as_str(), value.reveal()));
@@ -358,9 +358,15 @@ request.temperature = 0  # default
 name = "p"  # load.toml:5
 duration = "5m"  # base.toml:10
 warm_up = "3s"  # load.toml:6
+cool_down = "0s"  # default
 measure = true  # default
 load.poisson.rate = "6/s"  # base.toml:11
 load.poisson.max_in_flight = 5  # --set
+load.poisson.when_full = "drop"  # default
+
+[stop]
+error_share = 0.5  # default
+over_saturated = false  # default
 "#);
     let text = explained(&loaded);
     let again = parse("resolved.toml", text.as_bytes(), Path::new("/"), &Overrides::default()).unwrap();
