@@ -89,6 +89,7 @@ fn manifest(rows: u64) -> Manifest {
         format: FORMAT,
         tool_version: String::new(),
         run_id: "bench".to_owned(),
+        shard: None,
         name: "bench".to_owned(),
         started: String::new(),
         state: State::Complete,
