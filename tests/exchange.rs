@@ -3,6 +3,8 @@
 
 mod support;
 
+#[path = "exchange/apis.rs"]
+mod apis;
 #[path = "exchange/broken.rs"]
 mod broken;
 #[path = "exchange/connections.rs"]

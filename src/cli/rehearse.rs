@@ -18,11 +18,12 @@ use super::signals::{self, Signal};
 use super::{sim, target};
 use crate::client::Connector;
 use crate::clock::Clock;
+use crate::protocol::Api;
 use crate::results::manifest::ClockKind;
 use crate::run::ahead::Source;
 use crate::run::stop::{Stop, StopSwitch};
 use crate::run::{Run, Sink};
-use crate::scenario::{Endpoint, TargetUrl};
+use crate::scenario::{Endpoint, SIMULATED_APIS, TargetUrl};
 use crate::sim::{Options, Profile, Server};
 use crate::stats::Progress;
 use crate::units::Nanos;
@@ -41,6 +42,14 @@ pub(super) fn run(args: &RehearseArgs) -> Result<Exit, Failure> {
         (None, Endpoint::Sim { profile }) => sim::profile(profile)?,
         (None, Endpoint::Url(_)) => sim::profile(DEFAULT_PROFILE)?,
     };
+    let api = prepared.scenario.target.api;
+    if !SIMULATED_APIS.contains(&api) {
+        let spoken = SIMULATED_APIS.map(Api::name).join(", ");
+        return Err(Failure::usage(format!(
+            "the simulated server does not speak `{}`\n  help: rehearse with --set target.api= and one of {spoken}",
+            api.name()
+        )));
+    }
     let (sender, signals) = channel();
     signals::listen(move |signal| {
         // The rehearsal may be over already.

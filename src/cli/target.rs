@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::time::Duration;
 
-use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use hyper::header::{HeaderName, HeaderValue};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::exit::{Exit, Failure};
@@ -35,7 +35,8 @@ pub(super) fn client(
     let target = &prepared.scenario.target;
     let mut headers = Vec::new();
     if let Some(key) = &prepared.key {
-        headers.push((AUTHORIZATION, sensitive(&format!("Bearer {key}"), "the key")?));
+        let (name, value) = target.api.key_header(key);
+        headers.push((HeaderName::from_static(name), sensitive(&value, "the key")?));
     }
     for (name, value) in &target.headers {
         let header = HeaderName::from_bytes(name.as_bytes());
@@ -45,7 +46,7 @@ pub(super) fn client(
     let settings = Settings {
         authority: url.authority(),
         path: url.join(target.api.path()),
-        models_path: url.join("/v1/models"),
+        models_path: url.join(target.api.models_path()),
         health_path: format!("{}/health", url.base_path.trim_end_matches("/v1")),
         api: target.api,
         headers,
@@ -100,7 +101,7 @@ pub(super) async fn find_model(
         ))),
         (None, Models::Unlisted) => Err(Failure::usage(format!(
             "{at} has no list of models at {}, and the scenario names none\n  help: set target.model",
-            url.join("/v1/models")
+            url.join(target.api.models_path())
         ))),
     }
 }

@@ -193,7 +193,7 @@ impl Client {
     ) -> Result<hyper::Response<Incoming>, Broken> {
         const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
         let mut message = self.request(Method::POST, &self.uri, request.body.clone());
-        let accept = if request.stream { "text/event-stream" } else { "application/json" };
+        let accept = if request.stream { self.api.framing().media_type() } else { "application/json" };
         message.headers_mut().entry(header::ACCEPT).or_insert(HeaderValue::from_static(accept));
         if self.connections == Connections::PerRequest {
             message.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));

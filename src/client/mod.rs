@@ -98,6 +98,9 @@ impl Client {
             header::USER_AGENT,
             HeaderValue::from_static(concat!("tonnage/", env!("CARGO_PKG_VERSION"))),
         );
+        for (name, value) in settings.api.headers() {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
         let secrets = settings.headers.iter().flat_map(|(_, value)| secrets_of(value)).collect();
         for (name, value) in settings.headers {
             headers.insert(name, value);

@@ -12,6 +12,7 @@ use super::Client;
 use super::exchange::describe;
 use super::link::Read;
 use super::watch::Watch;
+use crate::protocol::model_names;
 use crate::record::Outcome;
 
 /// A target that has not answered the first question by then is not ready.
@@ -51,7 +52,7 @@ impl Client {
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(NotReady::Refused(status)),
             status if status.is_server_error() => Err(NotReady::Unavailable(status)),
-            status if status.is_success() => Ok(names_of(&body)),
+            status if status.is_success() => Ok(model_names(&body).map_or(Models::Unlisted, Models::Listed)),
             _ => match self.ask(&self.health_uri).await? {
                 (StatusCode::SERVICE_UNAVAILABLE, _) => {
                     Err(NotReady::Unavailable(StatusCode::SERVICE_UNAVAILABLE))
@@ -95,26 +96,5 @@ impl Client {
             }
         }
         Ok((status, whole))
-    }
-}
-
-/// The `id`s of an OpenAI model list.
-fn names_of(body: &[u8]) -> Models {
-    let Ok(list) = serde_json::from_slice::<serde_json::Value>(body) else { return Models::Unlisted };
-    let Some(models) = list.get("data").and_then(|data| data.as_array()) else { return Models::Unlisted };
-    let names = models.iter().filter_map(|model| model.get("id")?.as_str());
-    Models::Listed(names.map(str::to_owned).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_model_list_is_read_and_anything_else_is_none() {
-        let list = br#"{"object":"list","data":[{"id":"a","x":1},{"id":"b"},{"no":"id"}]}"#;
-        assert_eq!(names_of(list), Models::Listed(vec!["a".into(), "b".into()]));
-        assert_eq!(names_of(br#"{"models":[]}"#), Models::Unlisted);
-        assert_eq!(names_of(b"<html>"), Models::Unlisted);
     }
 }

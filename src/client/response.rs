@@ -19,7 +19,8 @@ use super::watch::{Progress, Watch};
 use crate::protocol::{Answer, Failure, Step, error_message};
 use crate::record::{Outcome, Reads, Stamp, Timeline, Usage};
 use crate::units::Nanos;
-use crate::wire::sse;
+use crate::wire::Parser;
+use crate::wire::sse::Event;
 
 /// Stamps are handed over in lots of this many, so that an endless stream holds no memory.
 const STAMPS_A_LOT: usize = 8_192;
@@ -78,18 +79,19 @@ impl<'a> Reading<'a> {
     }
 
     async fn stream(mut self, hand_over: HandOver<'_>) -> Outcome {
-        let mut parser = sse::Parser::new();
+        let mut parser = Parser::new(self.client.api.framing());
         let mut bearing = Bearing::default();
         loop {
             let piece = self.next().await;
             let (at, read) = (self.latest, self.link.meter.reads.get());
             let Account { timeline, decoder, .. } = &mut self.account;
-            let mut take = |event: sse::Event<'_>| {
+            let mut take = |event: Event<'_>| {
                 let step = decoder.event(event);
                 if step.is_token_bearing() {
                     bearing.count(read, &mut timeline.reads);
                 }
-                note(timeline, step, at, hand_over)
+                note(timeline, step, at, hand_over);
+                if decoder.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
             let (fed, is_end) = match piece {
                 Piece::Data(bytes) => (parser.feed(&bytes, &mut take), false),
@@ -196,7 +198,7 @@ impl<'a> Reading<'a> {
 
     /// Decides the outcome of a stream whose body has ended. What stood unfinished at the end has been taken for
     /// an event: if it made no sense, the end cut it in two, and it counts neither way.
-    fn conclude_end(&mut self, parser: &sse::Parser) -> Outcome {
+    fn conclude_end(&mut self, parser: &Parser) -> Outcome {
         let answer = self.account.decoder.answer();
         if let Some(Failure::Malformed(_)) = answer.failure {
             let mut answer = answer.clone();
@@ -269,8 +271,8 @@ impl Bearing {
     }
 }
 
-/// Stamps what one event was. Nothing that counts follows an end marker or a failure: reading stops there.
-fn note(timeline: &mut Timeline, step: Step, at: Nanos, hand_over: HandOver<'_>) -> ControlFlow<()> {
+/// Stamps what one event was.
+fn note(timeline: &mut Timeline, step: Step, at: Nanos, hand_over: HandOver<'_>) {
     if step.is_token_bearing() {
         timeline.events += 1;
         timeline.stamps.push(Stamp { at, tokens: step.tokens() });
@@ -288,14 +290,7 @@ fn note(timeline: &mut Timeline, step: Step, at: Nanos, hand_over: HandOver<'_>)
     if step.has_text_or_finish() {
         timeline.last_output = Some(at);
     }
-    match step {
-        Step::Done | Step::Error | Step::Malformed => ControlFlow::Break(()),
-        Step::Ignored => {
-            timeline.ignored_events += 1;
-            ControlFlow::Continue(())
-        }
-        Step::Output { .. } | Step::Usage => ControlFlow::Continue(()),
-    }
+    timeline.ignored_events += u64::from(step == Step::Ignored);
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -5,7 +5,7 @@ use std::io;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, SerializeSeq as _, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::Api;
 use crate::prompt::{Message, Role};
@@ -79,6 +79,8 @@ pub(super) enum Member<'a> {
     Value(Value),
     Text(Cow<'a, str>),
     Messages(Vec<&'a Message>),
+    /// Messages as `responses` has them: what the model said is an item of output, or llama.cpp refuses it.
+    Items(&'a [Message]),
 }
 
 impl<'a> Asked<'a> {
@@ -157,14 +159,28 @@ impl Serialize for Member<'_> {
                 }
                 list.end()
             }
+            Member::Items(messages) => {
+                let mut list = serializer.serialize_seq(Some(messages.len()))?;
+                for Message { role, content } in *messages {
+                    match role {
+                        Role::System | Role::User => {
+                            list.serialize_element(&Shape { role: role.name(), content })?;
+                        }
+                        Role::Assistant => list.serialize_element(&json!({
+                            "type": "message",
+                            "role": role.name(),
+                            "content": [{ "type": "output_text", "text": content }],
+                        }))?,
+                    }
+                }
+                list.end()
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn body(options: &BodyOptions) -> String {
@@ -228,7 +244,7 @@ mod tests {
         insta::assert_snapshot!(bodies.join("\n"), @r#"
         {"model":"tiny","messages":[{"role":"system","content":"Be \"brief\".\n"},{"role":"user","content":"Hi 🙂"},{"role":"assistant","content":""}],"max_tokens":64,"temperature":0.0,"stream":true,"stream_options":{"include_usage":true}}
         {"model":"tiny","prompt":"Be \"brief\".\n\n\nHi 🙂\n\n","max_tokens":64,"temperature":0.0,"stream":true,"stream_options":{"include_usage":true}}
-        {"model":"tiny","input":[{"role":"system","content":"Be \"brief\".\n"},{"role":"user","content":"Hi 🙂"},{"role":"assistant","content":""}],"max_output_tokens":64,"temperature":0.0,"stream":true}
+        {"model":"tiny","input":[{"role":"system","content":"Be \"brief\".\n"},{"role":"user","content":"Hi 🙂"},{"content":[{"text":"","type":"output_text"}],"role":"assistant","type":"message"}],"max_output_tokens":64,"temperature":0.0,"stream":true}
         {"model":"tiny","system":"Be \"brief\".\n","messages":[{"role":"user","content":"Hi 🙂"},{"role":"assistant","content":""}],"max_tokens":64,"temperature":0.0,"stream":true}
         {"model":"tiny","messages":[{"role":"system","content":"Be \"brief\".\n"},{"role":"user","content":"Hi 🙂"},{"role":"assistant","content":""}],"stream":true,"options":{"num_predict":64,"temperature":0.0}}
         {"model":"tiny","prompt":"Hi 🙂\n\n","system":"Be \"brief\".\n","stream":true,"options":{"num_predict":64,"temperature":0.0}}

@@ -19,7 +19,7 @@ pub(super) const FORM: Form = Form {
     framing: Framing::Sse,
     key: KeyHeader::Bearer,
     headers: &[],
-    has_exact_length: false,
+    has_exact_length: true,
     members,
     event: read_event,
     document: read_document,
@@ -30,9 +30,12 @@ pub(super) const FORM: Form = Form {
 fn members<'a>(asked: &Asked<'a>) -> Vec<(&'static str, Member<'a>)> {
     let mut members = vec![
         asked.model(),
-        ("input", Member::Messages(asked.messages.iter().collect())),
+        ("input", Member::Items(asked.messages)),
         ("max_output_tokens", Member::Value(asked.max_tokens.into())),
     ];
+    if asked.options.exact {
+        members.push(("ignore_eos", Member::Value(true.into())));
+    }
     members.extend(asked.temperature());
     members.push(asked.stream());
     members

@@ -378,7 +378,7 @@ mod tests {
         the verdict of a run of new is insufficient: read its findings first
 
         low: 1 run against 1 run; within-run interval only: what differs from run to run is not in it
-                                          base        new    change  95 % interval        
+                                          base        new    change  95 % interval
           ttft p50                      189 ms     284 ms   +50.0 %  +41.1 % … +59.3 %     worse
           tpot p50                     24.8 ms    24.8 ms    +0.0 %  -1.4 % … +1.4 %       same
           e2e p50                       1.18 s     1.18 s    +0.0 %  +0.0 % … +0.0 %       same
@@ -389,7 +389,7 @@ mod tests {
           success                      100.0 %    100.0 %    +0.0 %  -16.1 % … +16.1 %     unclear
 
         high: 1 run against 1 run; within-run interval only: what differs from run to run is not in it
-                                          base        new    change  95 % interval        
+                                          base        new    change  95 % interval
           ttft p50                      399 ms     599 ms   +50.0 %  -40.1 % … +140.2 %    unclear
           ttft p90                      559 ms     839 ms   +50.0 %                        unclear
           ttft p99                      595 ms     893 ms   +50.0 %                        unclear

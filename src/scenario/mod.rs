@@ -85,6 +85,9 @@ pub struct Target {
     pub transport: Transport,
 }
 
+/// The APIs that the simulated server speaks.
+pub const SIMULATED_APIS: [Api; 2] = [Api::Chat, Api::Completions];
+
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {

@@ -18,8 +18,8 @@ use super::transport;
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
-    Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, Scenario, Secret, Target,
-    Timeouts, Workload,
+    Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS, Scenario,
+    Secret, Target, Timeouts, Workload,
 };
 use crate::dataset::{self, Format, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -146,12 +146,22 @@ fn target(fields: &Fields<'_>) -> Option<Target> {
     let model = fields.value("model", Field::text);
     let api_key_env = fields.value("api_key_env", Field::variable);
     let headers = fields.free("headers").map(|table| headers(fields, table)).unwrap_or_default();
-    let is_authorized = headers.iter().any(|(name, _)| name == "authorization");
-    if is_authorized && fields.has("api_key_env") {
-        let message = "`api_key_env` and an `authorization` header both say who is asking";
+    let key_header = api.map_or("authorization", |api| api.key_header("").0);
+    let mut names = headers.iter().map(|(name, _)| name.as_str());
+    if let Some(name) = names.find(|name| [key_header, "authorization"].contains(name))
+        && fields.has("api_key_env")
+    {
+        let message = format!("`api_key_env` and an `{name}` header both say who is asking");
         let header = fields.place("headers").map(|at| fields.problems.line(at)).unwrap_or_default();
         let help = format!("keep one of them: `headers` stand at {header}");
         fields.problems.error(fields.place("api_key_env"), message, help);
+    }
+    if let (Some(Endpoint::Sim { .. }), Some(api)) = (&endpoint, api)
+        && !SIMULATED_APIS.contains(&api)
+    {
+        let message = format!("the simulated server does not speak `{}`", api.name());
+        let help = format!("set `url`, or one of {}", SIMULATED_APIS.map(Api::name).join(", "));
+        fields.problems.error(fields.place("api"), message, help);
     }
     let timeouts = fields.table("timeouts").and_then(|fields| {
         let (connect, first_token) =

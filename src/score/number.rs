@@ -57,15 +57,10 @@ pub(super) fn plain(text: &str) -> String {
     WRAPPER.replace_all(&text, " ").into_owned()
 }
 
-/// The numbers of a text in the form of [`plain`], in order.
+/// The numbers of a text in the form of [`plain`], in order; their values are taken as they are asked for.
 pub(super) fn numbers(text: &str) -> impl DoubleEndedIterator<Item = Found> {
-    let mut found: Vec<Found> = Vec::new();
-    for number in NUMBER.find_iter(text) {
-        if let Some(one) = judged(text, number.range()) {
-            found.push(one);
-        }
-    }
-    found.into_iter()
+    let ranges: Vec<Range<usize>> = NUMBER.find_iter(text).map(|number| number.range()).collect();
+    ranges.into_iter().filter_map(|range| judged(text, range))
 }
 
 /// What a match is: `None` where its digits belong to a word or an exponent.

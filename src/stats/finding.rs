@@ -43,6 +43,10 @@ pub enum FindingKind {
     SendDelay,
     /// The client's event loop woke late.
     LoopDelay,
+    /// Bytes lay in the kernel before they were read.
+    ReadDelay,
+    /// Reads brought several events at once.
+    SharedReads,
     /// The client itself failed.
     ClientErrors,
     /// Fewer requests were sent than were due.
@@ -142,6 +146,8 @@ impl FindingKind {
         match self {
             FindingKind::SendDelay => "send_delay",
             FindingKind::LoopDelay => "loop_delay",
+            FindingKind::ReadDelay => "read_delay",
+            FindingKind::SharedReads => "shared_reads",
             FindingKind::ClientErrors => "client_errors",
             FindingKind::RateNotReached => "rate_not_reached",
             FindingKind::Dropped => "dropped",
@@ -167,7 +173,7 @@ impl FindingKind {
     /// Unit of `measured` and `threshold`.
     pub fn measure(self) -> Measure {
         match self {
-            FindingKind::SendDelay | FindingKind::LoopDelay => Measure::Ms,
+            FindingKind::SendDelay | FindingKind::LoopDelay | FindingKind::ReadDelay => Measure::Ms,
             FindingKind::FewAnswers
             | FindingKind::Dependent
             | FindingKind::Uncounted
@@ -185,6 +191,10 @@ impl FindingKind {
                 "the schedule was not kept, and latencies from the due time contain the client"
             }
             FindingKind::LoopDelay => "times read by the client contain its own delay",
+            FindingKind::ReadDelay => "the client was busy, and times without kernel stamps contain that",
+            FindingKind::SharedReads => {
+                "only the last event of a read has its own time, and gaps are those of reads"
+            }
             FindingKind::ClientErrors => "failures of the client are not failures of the server",
             FindingKind::RateNotReached => "figures hold for the rate achieved, not for the one asked for",
             FindingKind::Dropped => {
@@ -216,7 +226,10 @@ impl FindingKind {
     /// What to do.
     pub fn advice(self) -> &'static str {
         match self {
-            FindingKind::SendDelay | FindingKind::LoopDelay => {
+            FindingKind::SendDelay
+            | FindingKind::LoopDelay
+            | FindingKind::ReadDelay
+            | FindingKind::SharedReads => {
                 "free the client's CPU, lower the load, or split it over machines with --shard"
             }
             FindingKind::ClientErrors => {
@@ -233,13 +246,11 @@ impl FindingKind {
             FindingKind::RepeatedRows => "use a data set with more rows, or a shorter run",
             FindingKind::Unfinished => "lengthen or remove `drain`, or lower the load",
             FindingKind::Failed => "see columns `outcome` and `error` of requests.csv",
-            FindingKind::PromptLength => {
-                "set target.tokenizer, so that prompts are made in the server's tokens"
-            }
+            FindingKind::PromptLength => "take prompt_tokens, as the server counted, for the length",
             FindingKind::OutputLength => "check that the server honours ignore_eos and min_tokens",
             FindingKind::Truncated => "raise output.max_tokens, or set output.exact if the length is meant",
             FindingKind::Bursts => "turn off buffering in the proxy or gateway on the way",
-            FindingKind::Uncounted => "let the server send usage (stream_options), or set target.tokenizer",
+            FindingKind::Uncounted => "let the server send usage (stream_options)",
             FindingKind::SloUnmeasurable => "limit a metric that this server's answers allow to measure",
             FindingKind::StoppedByErrors | FindingKind::StoppedByErrorsInARow => {
                 "see columns `outcome` and `error` of requests.csv; the rules stand in [stop]"
@@ -261,6 +272,12 @@ impl fmt::Display for Finding {
             }
             FindingKind::LoopDelay => {
                 write!(f, "the client woke up to {measured} late (p99; limit {threshold})")
+            }
+            FindingKind::ReadDelay => {
+                write!(f, "bytes lay up to {measured} before they were read (p99; limit {threshold})")
+            }
+            FindingKind::SharedReads => {
+                write!(f, "{measured} of reads brought several events (limit {threshold})")
             }
             FindingKind::ClientErrors => {
                 write!(f, "{count} requests ({measured}) failed in the client itself (limit {threshold})")

@@ -307,6 +307,9 @@ impl Fold {
             zero_gaps: 0,
             uncounted: scope.uncounted_requests().count,
             slo_unmeasurable: scope.tallies().map(|tally| tally.slo_unmeasurable).sum(),
+            reads: scope.tallies().map(|tally| tally.reads.bearing).sum(),
+            shared_reads: scope.tallies().map(|tally| tally.reads.shared).sum(),
+            read_delay_p99_ms: read_delay(&scope).map(Micros::as_ms),
             repeated: scope.tallies().map(|tally| tally.repeated).sum(),
             effective_answers: effective_answers(&ttft),
             window_ms: scope.window_length().map(Micros::as_ms),
@@ -500,6 +503,13 @@ fn effective_answers(ttft: &Sample) -> Option<f64> {
     let tau = dependence_where(&ttft.series, |value| *value > p90)?;
     let count = ttft.series.len();
     Some(if tau > NOTICEABLE { effective_count(count, tau) } else { count as f64 })
+}
+
+/// p99 over rows of the longest time that bytes lay before they were read.
+fn read_delay(scope: &Scope<'_>) -> Option<Micros> {
+    let mut delays: Vec<Micros> = scope.tallies().flat_map(|tally| &tally.reads.delays).copied().collect();
+    delays.sort_unstable();
+    Percentile::P99.nearest_rank(&delays)
 }
 
 /// How far requests in flight have risen over the window, if TTFT has risen with them.

@@ -51,8 +51,19 @@ pub(super) struct Tally {
     pub(super) held: u64,
     /// Exchanges of measured rows redone on a fresh connection.
     pub(super) reconnects: u64,
+    /// Reads that completed events of measured rows, those that completed several, and how long bytes lay before the
+    /// worst read of each row.
+    pub(super) reads: Reads,
     /// Measured rows that asked a row of the data set again.
     pub(super) repeated: u64,
+}
+
+/// How bytes were read, over rows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reads {
+    pub(super) bearing: u64,
+    pub(super) shared: u64,
+    pub(super) delays: Vec<Micros>,
 }
 
 /// What is kept of a measured row beside its values.
@@ -217,6 +228,7 @@ impl Tally {
             output_lengths: Lengths::default(),
             held: 0,
             reconnects: 0,
+            reads: Reads::default(),
             repeated: 0,
         }
     }
@@ -300,6 +312,11 @@ impl Tally {
             self.output_lengths.add_row(planned.output_tokens_planned, record.output_tokens);
         }
         self.held += u64::from(record.held.is_some_and(|held| held > Micros(0)));
+        if let Some(reads) = &record.reads {
+            self.reads.bearing += reads.bearing;
+            self.reads.shared += reads.shared;
+            self.reads.delays.extend(reads.delay_max.map(Micros::from_duration));
+        }
         self.reconnects += u64::from(record.reconnects.unwrap_or(0));
     }
 

@@ -41,6 +41,8 @@ const LENGTH_DEVIATION: f64 = 0.05;
 const TRUNCATED_SHARE: f64 = 0.1;
 /// Share of events that came together with the one before from which gaps describe a buffer.
 const ZERO_GAP_SHARE: f64 = 0.5;
+/// Share of reads that bring several events from which gaps are those between reads.
+const SHARED_READ_SHARE: f64 = 0.2;
 /// Gaps from which that share means anything.
 const FEWEST_GAPS: u64 = 20;
 
@@ -91,6 +93,12 @@ pub struct Figures {
     pub uncounted: u64,
     /// Answers not good because a limited metric could not be measured.
     pub slo_unmeasurable: u64,
+    /// Reads that completed an event with tokens.
+    pub reads: u64,
+    /// Those of them that completed more than one.
+    pub shared_reads: u64,
+    /// p99 over rows of the longest time that bytes lay in the kernel before they were read; `None` without kernel stamps.
+    pub read_delay_p99_ms: Option<f64>,
     /// Those that asked a row of a data set which was asked before.
     pub repeated: u64,
     /// Independent answers that those had are worth, by the slowest tenth of TTFT.
@@ -204,6 +212,8 @@ pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
     let failed = figures.decided.saturating_sub(figures.ok + figures.dropped);
     let bursts = (figures.gaps >= FEWEST_GAPS)
         .then(|| warn_over(FindingKind::Bursts, figures.zero_gaps, figures.gaps, ZERO_GAP_SHARE));
+    let shared_reads = (figures.reads >= FEWEST_GAPS)
+        .then(|| warn_over(FindingKind::SharedReads, figures.shared_reads, figures.reads, SHARED_READ_SHARE));
     // What was dropped has a finding of its own.
     let dropped = share(figures.dropped, figures.measured).unwrap_or(0.0);
     let shortfall = shortfall(figures).filter(|share| *share - dropped > RATE_SHORTFALL).map(|share| {
@@ -218,6 +228,7 @@ pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
         client_errors,
         delay(FindingKind::SendDelay, figures.send_delay_p99_ms),
         delay(FindingKind::LoopDelay, figures.loop_delay_p99_ms),
+        delay(FindingKind::ReadDelay, figures.read_delay_p99_ms),
         few,
         dependent,
         growing,
@@ -236,6 +247,7 @@ pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
         lengths(FindingKind::OutputLength, figures.output_lengths),
         truncated.flatten(),
         warn_over(FindingKind::RepeatedRows, figures.repeated, figures.measured, REPEATED_SHARE),
+        shared_reads.flatten(),
         bursts.flatten(),
         some_rows(FindingKind::Uncounted, figures.uncounted),
         some_rows(FindingKind::SloUnmeasurable, figures.slo_unmeasurable),
@@ -304,7 +316,17 @@ mod tests {
     #[test]
     fn each_fault_has_its_finding_and_weight() {
         let share = |planned, real| Lengths { planned, real };
-        let cases: [(&str, Figures, &str); 27] = [
+        let cases: [(&str, Figures, &str); 29] = [
+            (
+                "bytes lay for 12 % of TTFT",
+                Figures { read_delay_p99_ms: Some(12.0), ..sound() },
+                "read_delay invalid",
+            ),
+            (
+                "each third read brought several events",
+                Figures { reads: 900, shared_reads: 300, ..sound() },
+                "shared_reads warning",
+            ),
             (
                 "a delay of 6 % of TTFT",
                 Figures { send_delay_p99_ms: Some(6.0), ..sound() },

@@ -1,20 +1,27 @@
-//! Chat answers as real servers wrote them: one outcome each, and the same figures however the bytes are cut.
+//! Answers as real servers wrote them, in every API we have captures of: one outcome each, and the same figures however the bytes are cut.
 
 use std::fs;
 use std::ops::ControlFlow;
 
 use tonnage::protocol::{Api, Decoder, error_message};
 use tonnage::record::{Outcome, Usage};
-use tonnage::wire::sse::Parser;
+use tonnage::wire::Parser;
 
 use super::shared;
 
 const SERVERS: [&str; 6] = ["guidellm-mock", "llama", "llmsim", "vllm", "vllm-flags", "vllm-interval10"];
 
 /// Captures of status 200 that are no whole answer; all others are `ok`.
-const NOT_OK: [(&str, Outcome); 3] = [
+const NOT_OK: [(&str, Outcome); 10] = [
+    ("llama/comp-stream-cancel", Outcome::Truncated),
+    ("llama/comp-stream-cancel-reset", Outcome::Truncated),
+    ("llama/comp-stream-empty-prompt", Outcome::Empty),
+    ("llama/err-midstream-comp", Outcome::StreamError),
     ("llama/err-midstream-sigkill", Outcome::Truncated),
     ("llama/err-midstream-sigterm", Outcome::Truncated),
+    ("llama/native-completion-partial-utf8", Outcome::StreamError),
+    ("vllm/comp-stream-cancel", Outcome::Truncated),
+    ("vllm/comp-stream-cancel-reset", Outcome::Truncated),
     ("vllm-flags/err-midstream-engine-killed", Outcome::StreamError),
 ];
 
@@ -35,6 +42,7 @@ struct Figures {
 /// A captured response: its status and its body without the chunks' framing, whole or broken off.
 struct Capture {
     name: String,
+    api: Api,
     status: u16,
     is_stream: bool,
     body: Vec<u8>,
@@ -44,20 +52,25 @@ struct Capture {
     finish_reason: Option<String>,
 }
 
-/// All answers to chat requests.
+/// All answers to requests of an API.
 fn captures() -> Vec<Capture> {
     let mut captures = Vec::new();
     for server in SERVERS {
         let folder = shared("wire").join(server);
         let index = fs::read_to_string(folder.join("INDEX.tsv")).unwrap();
-        for line in index.lines().filter(|line| line.contains("\tPOST /v1/chat/completions\t")) {
+        for line in index.lines() {
             let cells: Vec<&str> = line.split('\t').collect();
+            let api = Api::ALL
+                .into_iter()
+                .find(|api| cells[1].strip_prefix("POST ").is_some_and(|path| path == api.path()));
+            let Some(api) = api else { continue };
             let response = fs::read(folder.join(format!("{}.http", cells[0]))).unwrap();
             let end = response.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
             let head = str::from_utf8(&response[..end]).unwrap().to_ascii_lowercase();
             let rest = &response[end + 4..];
             captures.push(Capture {
                 name: format!("{server}/{}", cells[0]),
+                api,
                 status: cells[2].parse().unwrap(),
                 is_stream: head.contains("\ncontent-type: text/event-stream"),
                 body: if head.contains("\ntransfer-encoding: chunked") {
@@ -89,9 +102,9 @@ fn unchunk(mut framed: &[u8]) -> Vec<u8> {
 }
 
 /// Reads a stream in pieces of `size` bytes.
-fn read_stream(body: &[u8], size: usize) -> Figures {
-    let mut parser = Parser::new();
-    let mut decoder = Decoder::new(Api::Chat, Some(1 << 20));
+fn read_stream(api: Api, body: &[u8], size: usize) -> Figures {
+    let mut parser = Parser::new(api.framing());
+    let mut decoder = Decoder::new(api, Some(1 << 20));
     let mut event_tokens = Vec::new();
     let mut take = |event: tonnage::wire::sse::Event<'_>| {
         let step = decoder.event(event);
@@ -131,24 +144,36 @@ fn last_stated(body: &[u8], name: &str) -> Option<u64> {
 #[test]
 fn every_answer_has_the_outcome_that_its_server_meant() {
     let captures = captures();
-    assert!(captures.len() > 130, "{}", captures.len());
+    assert!(captures.len() > 200, "{}", captures.len());
     for capture in captures.iter().filter(|capture| capture.status == 200) {
         let name = &capture.name;
         let figures = if capture.is_stream {
-            read_stream(&capture.body, capture.body.len())
+            read_stream(capture.api, &capture.body, capture.body.len())
         } else {
-            let mut decoder = Decoder::new(Api::Chat, Some(1 << 20));
+            let mut decoder = Decoder::new(capture.api, Some(1 << 20));
             decoder.document(&capture.body);
             figures(decoder, Vec::new())
         };
         let expected =
             NOT_OK.iter().find(|(other, _)| other == name).map_or(Outcome::Ok, |(_, outcome)| *outcome);
         assert_eq!(figures.outcome, expected, "{name}: {figures:#?}");
-        assert_eq!(figures.finish_reason, capture.finish_reason, "{name}");
-        assert_eq!(figures.usage.completion, last_stated(&capture.body, "completion_tokens"), "{name}");
-        assert_eq!(figures.usage.prompt, last_stated(&capture.body, "prompt_tokens"), "{name}");
-        if capture.is_stream {
-            assert_eq!(figures.done, capture.done, "{name}");
+        let (prompt, completion) = match capture.api {
+            Api::Chat | Api::Completions => ("prompt_tokens", "completion_tokens"),
+            Api::LlamaCpp => ("tokens_evaluated", "tokens_predicted"),
+            _ => ("input_tokens", "output_tokens"),
+        };
+        assert_eq!(figures.usage.completion, last_stated(&capture.body, completion), "{name}");
+        let stated = last_stated(&capture.body, prompt);
+        match capture.api {
+            // Beside what the cache gave.
+            Api::Messages => assert!(figures.usage.prompt >= stated, "{name}"),
+            _ => assert_eq!(figures.usage.prompt, stated, "{name}"),
+        }
+        if matches!(capture.api, Api::Chat | Api::Completions) {
+            assert_eq!(figures.finish_reason, capture.finish_reason, "{name}");
+            assert!(!capture.is_stream || figures.done == capture.done, "{name}");
+        } else {
+            assert_eq!(figures.done, expected == Outcome::Ok, "{name}");
         }
         if let (Some(counted), Some(stated)) = (figures.counted_tokens, figures.usage.completion) {
             assert!(counted <= stated, "{name}: {counted} listed, {stated} stated");
@@ -159,9 +184,14 @@ fn every_answer_has_the_outcome_that_its_server_meant() {
 #[test]
 fn every_stream_gives_the_same_figures_however_it_is_cut() {
     for capture in captures().iter().filter(|capture| capture.is_stream) {
-        let whole = read_stream(&capture.body, capture.body.len());
+        let whole = read_stream(capture.api, &capture.body, capture.body.len());
         for size in [1, 7, 100] {
-            assert_eq!(read_stream(&capture.body, size), whole, "{} in pieces of {size}", capture.name);
+            assert_eq!(
+                read_stream(capture.api, &capture.body, size),
+                whole,
+                "{} in pieces of {size}",
+                capture.name
+            );
         }
     }
 }

@@ -93,7 +93,7 @@ pub(crate) fn settings() -> Settings {
         models_path: "/v1/models".to_owned(),
         health_path: "/health".to_owned(),
         api: Api::Chat,
-        headers: vec![(AUTHORIZATION, key), header("x-tenant", "load-test")],
+        headers: vec![(AUTHORIZATION, key), header_of("x-tenant", "load-test")],
         timeouts: Timeouts {
             connect: Duration::from_secs(5),
             first_token: Duration::from_secs(120),
@@ -104,8 +104,9 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-fn header(name: &'static str, value: &'static str) -> (HeaderName, HeaderValue) {
-    (HeaderName::from_static(name), HeaderValue::from_static(value))
+/// A header of these.
+pub(crate) fn header_of(name: &'static str, value: &str) -> (HeaderName, HeaderValue) {
+    (HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())
 }
 
 /// A request for a stream.
