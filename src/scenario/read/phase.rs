@@ -200,6 +200,10 @@ fn check_loads(fields: &Fields<'_>, phase: &Phase, workloads: &[Workload]) {
             }
         }
     }
+    // That none is sent at all is said of the workloads.
+    if workloads.iter().all(|workload| workload.weight == 0.0) {
+        return;
+    }
     for (index, load) in phase.loads().enumerate() {
         let indices = phase.workloads_of(index, workloads);
         if indices.iter().all(|index| workloads[*index].weight == 0.0) {
