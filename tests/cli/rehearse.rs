@@ -57,6 +57,15 @@ fn two_rehearsals_give_the_same_files_and_need_neither_server_nor_key() {
 }
 
 #[test]
+fn an_api_that_the_simulator_does_not_speak_is_not_rehearsed() {
+    let sandbox = Sandbox::with(&TWO_LOADS.replace("[target]\n", "[target]\napi = \"messages\"\n"));
+    let ended = sandbox.tonnage(&["rehearse", "x.toml", "--out", "a"]).expect(2);
+    ended.says(&["the simulated server does not speak `messages`", "chat, completions"]);
+    assert!(!sandbox.path("a").exists());
+    sandbox.tonnage(&["rehearse", "x.toml", "--set", "target.api=completions", "--out", "a"]).expect(0);
+}
+
+#[test]
 fn another_seed_gives_other_arrivals_and_a_drawn_one_is_printed_and_stored() {
     let sandbox = Sandbox::with(&TWO_LOADS.replace("seed = 11\n", ""));
     let ended = sandbox.tonnage(&["rehearse", "x.toml", "--out", "a"]).expect(0);
