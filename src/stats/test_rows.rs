@@ -1,6 +1,6 @@
 //! Rows for tests, by the story they tell: times in ms from run start.
 
-use crate::record::{GapFigures, Outcome, Planned, RequestRecord, StampSource, TokenSource};
+use crate::record::{Outcome, Planned, RequestRecord, StampSource, TokenSource};
 use crate::units::Micros;
 
 pub(crate) fn ms(ms: u64) -> Micros {
@@ -9,56 +9,21 @@ pub(crate) fn ms(ms: u64) -> Micros {
 
 /// A measured row of phase 0 and workload 0 that was due and sent at `sent_ms`, and ended as told.
 pub(crate) fn row(sent_ms: u64, outcome: Outcome) -> RequestRecord {
+    let planned = Planned {
+        request: 0,
+        session: 0,
+        turn: 0,
+        phase: 0,
+        workload: 0,
+        dataset_row: None,
+        prompt_tokens_planned: None,
+        output_tokens_planned: None,
+    };
     RequestRecord {
-        point: None,
-        repeat: None,
-        shard: None,
-        planned: Planned {
-            request: 0,
-            session: 0,
-            turn: 0,
-            phase: 0,
-            workload: 0,
-            dataset_row: None,
-            prompt_tokens_planned: None,
-            output_tokens_planned: None,
-        },
-        user: None,
-        outcome,
         measured: true,
-        slo_met: None,
-        http_status: None,
-        finish_reason: None,
-        error: None,
         scheduled: Some(ms(sent_ms)),
         sent: outcome.was_sent().then_some(ms(sent_ms)),
-        first_byte: None,
-        first_token: None,
-        first_answer: None,
-        last_token: None,
-        last_output: None,
-        ended: None,
-        stamp: None,
-        reads: None,
-        held: None,
-        connect: None,
-        upload: None,
-        gaps: GapFigures::default(),
-        prompt_tokens: None,
-        cached_tokens: None,
-        eligible_tokens: None,
-        output_tokens: None,
-        output_tokens_in_window: None,
-        reasoning_tokens: None,
-        token_source: None,
-        events: None,
-        attempts: None,
-        reconnects: None,
-        new_connection: None,
-        bytes_sent: None,
-        bytes_received: None,
-        ignored_events: None,
-        server_request_id: None,
+        ..RequestRecord::unsent(planned, outcome)
     }
 }
 
