@@ -46,12 +46,9 @@ fn record(request: u64, wait: f64, answer: f64) -> RequestRecord {
     let planned = Planned {
         request,
         session: request,
-        turn: 0,
-        phase: 0,
-        workload: 0,
-        dataset_row: None,
         prompt_tokens_planned: Some(800),
         output_tokens_planned: Some(100),
+        ..Planned::default()
     };
     let at = Micros(request * 1_000);
     let after = |ms: f64| Some(Micros(at.0 + (ms * 1e3) as u64));

@@ -487,16 +487,7 @@ mod tests {
         (timeline.first_token, timeline.last_token) = (Some(at(seconds.start)), Some(last));
         (timeline.last_output, timeline.ended) = (Some(last), last);
         timeline.stamps = stamps(rest);
-        let planned = Planned {
-            request,
-            session: request,
-            turn: 0,
-            phase: 0,
-            workload: 0,
-            dataset_row: None,
-            prompt_tokens_planned: None,
-            output_tokens_planned: None,
-        };
+        let planned = Planned { request, session: request, ..Planned::default() };
         let slot = Slot { scheduled: Some(at(seconds.start)), measured: true, user: None, held: None };
         Event::Ended(Box::new(Ended { planned, slot, fate: Fate::Sent(Box::new(timeline)) }))
     }

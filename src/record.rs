@@ -118,7 +118,7 @@ impl Outcome {
 }
 
 /// What the plan says of one request.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Planned {
     /// Index of the request in the run.
     pub request: u64,
@@ -136,6 +136,59 @@ pub struct Planned {
     pub prompt_tokens_planned: Option<u32>,
     /// Output length asked for.
     pub output_tokens_planned: Option<u32>,
+    /// Group of requests that share a beginning, from 0.
+    pub prefix_group: Option<u32>,
+    /// Tokens that all prompts of the group begin with.
+    pub prefix_tokens: Option<u32>,
+    /// What is hidden in the prompt.
+    pub needle: Option<Needle>,
+}
+
+/// Where a needle is hidden in a prompt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Needle {
+    /// How deep, as a share of the prompt: 0 at its beginning, 1 at its end.
+    pub depth: f64,
+    /// Length asked of the prompt, in tokens.
+    pub length_tokens: u32,
+}
+
+/// What became of an answer that was checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// It is the truth.
+    Right,
+    /// It is something else, or more than one thing.
+    Wrong,
+    /// There is none: nothing marked, an empty mark, a response cut off.
+    NoAnswer,
+}
+
+impl Verdict {
+    /// Every verdict.
+    pub const ALL: [Verdict; 3] = [Verdict::Right, Verdict::Wrong, Verdict::NoAnswer];
+
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Right => "right",
+            Verdict::Wrong => "wrong",
+            Verdict::NoAnswer => "no_answer",
+        }
+    }
+}
+
+/// How an answer was graded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grade {
+    /// Whether it is the truth.
+    pub verdict: Verdict,
+    /// The rule that found the answer, or why there is none.
+    pub rule: String,
+    /// The answer as it stands in the response, bounded.
+    pub answer: String,
+    /// The truth it was compared with, bounded.
+    pub truth: String,
 }
 
 /// One token-bearing event of a stream.
@@ -571,6 +624,8 @@ pub struct RequestRecord {
     pub ignored_events: Option<u64>,
     /// The server's id of the request.
     pub server_request_id: Option<String>,
+    /// How its answer was graded; `None` where it was not.
+    pub grade: Option<Grade>,
 }
 
 impl RequestRecord {
@@ -617,6 +672,7 @@ impl RequestRecord {
             bytes_received: None,
             ignored_events: None,
             server_request_id: None,
+            grade: None,
         }
     }
 

@@ -57,16 +57,7 @@ fn answered(request: u64, at: f64, ttft: f64, rest: f64) -> RequestRecord {
 }
 
 fn planned(request: u64) -> Planned {
-    Planned {
-        request,
-        session: request,
-        turn: 0,
-        phase: 0,
-        workload: 0,
-        dataset_row: None,
-        prompt_tokens_planned: None,
-        output_tokens_planned: None,
-    }
+    Planned { request, session: request, ..Planned::default() }
 }
 
 /// A thousand requests at 10/s, each answered in about 300 ms: nothing to say against them.

@@ -230,8 +230,8 @@ impl Plan {
                 phase: load.phase,
                 workload: index as u32,
                 dataset_row,
-                prompt_tokens_planned: None,
                 output_tokens_planned: Some(workload.max_tokens.sample(&mut lengths) as u32),
+                ..Planned::default()
             };
             load.numbers.request += 1;
             turns.push(Turn { planned, think });

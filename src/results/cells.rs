@@ -3,7 +3,9 @@
 //! Columns are found by name, so that files of other versions can be read as far as they go. Durations that follow
 //! from two instants are not read, but for E2E, which holds the end of the answer.
 
-use crate::record::{GapFigures, Outcome, Planned, RequestRecord, StampSource, TokenSource};
+use crate::record::{
+    GapFigures, Grade, Needle, Outcome, Planned, RequestRecord, StampSource, TokenSource, Verdict,
+};
 use crate::units::Micros;
 
 /// A request as its row tells; phase and workload by name.
@@ -12,6 +14,7 @@ pub(super) struct ReadRow {
     pub(super) phase: String,
     pub(super) workload: String,
     e2e: Option<Micros>,
+    needle_depth: Option<f64>,
 }
 
 /// Puts a cell into a row; `None` where it cannot be read.
@@ -63,24 +66,15 @@ impl Cells {
 impl ReadRow {
     /// To be read into.
     pub(super) fn new() -> ReadRow {
-        let planned = Planned {
-            request: 0,
-            session: 0,
-            turn: 0,
-            phase: 0,
-            workload: 0,
-            dataset_row: None,
-            prompt_tokens_planned: None,
-            output_tokens_planned: None,
-        };
         ReadRow {
             record: RequestRecord {
                 gaps: GapFigures::default(),
-                ..RequestRecord::unsent(planned, Outcome::NotSent)
+                ..RequestRecord::unsent(Planned::default(), Outcome::NotSent)
             },
             phase: String::new(),
             workload: String::new(),
             e2e: None,
+            needle_depth: None,
         }
     }
 }
@@ -150,6 +144,31 @@ fn reader_of(column: &str) -> Option<Read> {
         "ignored_events" => |row, cell| set(&mut row.record.ignored_events, count(cell)),
         "server_request_id" => |row, cell| set_text(&mut row.record.server_request_id, cell),
         "dataset_row" => |row, cell| set(&mut row.record.planned.dataset_row, count(cell)),
+        "prefix_group" => |row, cell| set(&mut row.record.planned.prefix_group, count(cell)),
+        "prefix_tokens" => |row, cell| set(&mut row.record.planned.prefix_tokens, count(cell)),
+        "needle_depth" => |row, cell| set(&mut row.needle_depth, real(cell)),
+        "needle_length" => |row, cell| {
+            let length = count(cell)?;
+            let needle = |(depth, length_tokens)| Needle { depth, length_tokens };
+            row.record.planned.needle = row.needle_depth.zip(length).map(needle);
+            Some(())
+        },
+        "verdict" => |row, cell| {
+            let known = Verdict::ALL.into_iter().find(|verdict| verdict.name().as_bytes() == cell);
+            if known.is_none() && !cell.is_empty() {
+                return None;
+            }
+            row.record.grade = known.map(|verdict| Grade {
+                verdict,
+                rule: String::new(),
+                answer: String::new(),
+                truth: String::new(),
+            });
+            Some(())
+        },
+        "rule" => |row, cell| set_grade(&mut row.record.grade, |grade| &mut grade.rule, cell),
+        "answer" => |row, cell| set_grade(&mut row.record.grade, |grade| &mut grade.answer, cell),
+        "truth" => |row, cell| set_grade(&mut row.record.grade, |grade| &mut grade.truth, cell),
         _ => return None,
     })
 }
@@ -173,6 +192,13 @@ fn set_text(place: &mut Option<String>, cell: &[u8]) -> Option<()> {
         _ if cell.is_empty() => *place = None,
         _ => *place = Some(std::str::from_utf8(cell).ok()?.to_owned()),
     }
+    Some(())
+}
+
+/// Text of a grade; a row that was not graded has none.
+fn set_grade(grade: &mut Option<Grade>, place: fn(&mut Grade) -> &mut String, cell: &[u8]) -> Option<()> {
+    let Some(grade) = grade else { return Some(()) };
+    *place(grade) = std::str::from_utf8(cell).ok()?.to_owned();
     Some(())
 }
 

@@ -95,15 +95,33 @@ impl<'a> RequestRow<'a> {
         },
         // prompt
         Column { name: "dataset_row", write: |row, cell| count(cell, row.record.planned.dataset_row) },
-        Column { name: "prefix_group", write: |_, _| () },
-        Column { name: "prefix_tokens", write: |_, _| () },
-        Column { name: "needle_depth", write: |_, _| () },
-        Column { name: "needle_length", write: |_, _| () },
+        Column { name: "prefix_group", write: |row, cell| count(cell, row.record.planned.prefix_group) },
+        Column { name: "prefix_tokens", write: |row, cell| count(cell, row.record.planned.prefix_tokens) },
+        Column {
+            name: "needle_depth",
+            write: |row, cell| plain(cell, row.record.planned.needle.map(|needle| needle.depth)),
+        },
+        Column {
+            name: "needle_length",
+            write: |row, cell| count(cell, row.record.planned.needle.map(|needle| needle.length_tokens)),
+        },
         // answer
-        Column { name: "verdict", write: |_, _| () },
-        Column { name: "rule", write: |_, _| () },
-        Column { name: "answer", write: |_, _| () },
-        Column { name: "truth", write: |_, _| () },
+        Column {
+            name: "verdict",
+            write: |row, cell| plain(cell, row.record.grade.as_ref().map(|grade| grade.verdict.name())),
+        },
+        Column {
+            name: "rule",
+            write: |row, cell| text(cell, row.record.grade.as_ref().map(|grade| grade.rule.as_str())),
+        },
+        Column {
+            name: "answer",
+            write: |row, cell| text(cell, row.record.grade.as_ref().map(|grade| grade.answer.as_str())),
+        },
+        Column {
+            name: "truth",
+            write: |row, cell| text(cell, row.record.grade.as_ref().map(|grade| grade.truth.as_str())),
+        },
     ];
 }
 
@@ -123,7 +141,7 @@ fn three_decimals(cell: &mut String, ms: Option<f64>) {
 mod tests {
     use super::super::text::{write_header, write_row};
     use super::*;
-    use crate::record::Outcome;
+    use crate::record::{Grade, Needle, Outcome, Verdict};
     use crate::stats::test_rows::{ms, ok, row};
     use crate::units::Micros;
 
@@ -152,6 +170,22 @@ mod tests {
         record.new_connection = Some(false);
         record.server_request_id = Some("=id,1".to_owned());
         insta::assert_snapshot!(line(&record), @r#",,7,steady,chat,0,0,,,ok,200,stop,,true,true,0.999500,1.000000,1.250000,1.250000,1.250000,3.250000,3.250000,virtual,0.500,,,,250.000,250.500,250.000,50.000,2250.000,2250.500,50.000,,,8000,,,,,41,13.666666666666666,,server,,1,0,false,,,,"'=id,1",,,,,,,,,"#);
+    }
+
+    #[test]
+    fn a_graded_needle_row_says_where_it_lay_and_what_was_found() {
+        let mut record = row(10, Outcome::Ok);
+        record.planned.prefix_group = Some(3);
+        record.planned.prefix_tokens = Some(2_048);
+        record.planned.needle = Some(Needle { depth: 0.25, length_tokens: 8_192 });
+        record.grade = Some(Grade {
+            verdict: Verdict::Wrong,
+            rule: "contains".to_owned(),
+            answer: "=4711".to_owned(),
+            truth: "4,712".to_owned(),
+        });
+        let line = line(&record);
+        assert!(line.trim_end().ends_with(r#",3,2048,0.25,8192,wrong,contains,'=4711,"4,712""#), "{line}");
     }
 
     #[test]

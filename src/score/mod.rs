@@ -33,6 +33,7 @@ use std::fmt;
 use num_traits::Signed as _;
 use regex::{Regex, RegexBuilder};
 
+pub use crate::record::Verdict;
 pub use tally::{Accuracy, Tally};
 
 use extract::{Extracted, Fired, Role, Value, extract};
@@ -90,28 +91,6 @@ impl Kind {
             Kind::Exact => "exact",
             Kind::Contains => "contains",
             Kind::Regex { .. } => "regex",
-        }
-    }
-}
-
-/// What became of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
-    /// It is the truth.
-    Right,
-    /// It is something else, or more than one thing.
-    Wrong,
-    /// There is none: nothing marked, an empty mark, a response cut off.
-    NoAnswer,
-}
-
-impl Verdict {
-    /// Its name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Verdict::Right => "right",
-            Verdict::Wrong => "wrong",
-            Verdict::NoAnswer => "no_answer",
         }
     }
 }

@@ -9,21 +9,11 @@ pub(crate) fn ms(ms: u64) -> Micros {
 
 /// A measured row of phase 0 and workload 0 that was due and sent at `sent_ms`, and ended as told.
 pub(crate) fn row(sent_ms: u64, outcome: Outcome) -> RequestRecord {
-    let planned = Planned {
-        request: 0,
-        session: 0,
-        turn: 0,
-        phase: 0,
-        workload: 0,
-        dataset_row: None,
-        prompt_tokens_planned: None,
-        output_tokens_planned: None,
-    };
     RequestRecord {
         measured: true,
         scheduled: Some(ms(sent_ms)),
         sent: outcome.was_sent().then_some(ms(sent_ms)),
-        ..RequestRecord::unsent(planned, outcome)
+        ..RequestRecord::unsent(Planned::default(), outcome)
     }
 }
 

@@ -171,20 +171,7 @@ pub(crate) fn row(timeline: &Timeline) -> RequestRecord {
         last_token: timeline.last_token.map(from_start),
         last_output: timeline.last_output.map(from_start),
         output_tokens: timeline.usage.completion,
-        ..RequestRecord::unsent(unplanned(), timeline.outcome)
-    }
-}
-
-fn unplanned() -> Planned {
-    Planned {
-        request: 0,
-        session: 0,
-        turn: 0,
-        phase: 0,
-        workload: 0,
-        dataset_row: None,
-        prompt_tokens_planned: None,
-        output_tokens_planned: None,
+        ..RequestRecord::unsent(Planned::default(), timeline.outcome)
     }
 }
 
