@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::answers;
 use super::args::ScenarioArgs;
 use super::exit::{Exit, Failure};
 use super::prepare::Prepared;
@@ -62,20 +63,21 @@ impl Facts<'_> {
         end: &End,
         args: &ScenarioArgs,
     ) -> Result<Exit, Failure> {
-        let Collected { courses, fold, seconds, findings, mut writer, .. } = collected;
+        let Collected { courses, fold, seconds, findings, answers_forgotten, mut writer, .. } = collected;
         let verdict = Verdict::of(&findings);
         let summary = fold.summary();
         let tables = [
             writer.gaps(&fold.gaps()),
             writer.summary(&summary),
             writer.timeline(&seconds.rows()),
+            writer.accuracy(&fold.accuracy()),
             writer.flush(),
         ];
         let tables: Result<(), ResultsError> = tables.into_iter().collect();
         let mut manifest = self.manifest();
         manifest.state = if tables.is_ok() { end.state } else { State::Stopped };
         manifest.origin_monotonic_ns = end.origin_monotonic_ns;
-        manifest.workloads = fold.workloads().iter().map(WorkloadEntry::from).collect();
+        manifest.answers_forgotten = answers_forgotten;
         manifest.verdict = Some(VerdictEntry::new(&findings, self.simulated));
         for (index, (entry, course)) in manifest.phases.iter_mut().zip(&courses).enumerate() {
             if let Some(course) = course {
@@ -111,7 +113,8 @@ impl Facts<'_> {
 
     /// A collector whose rows go to `writer`.
     pub(super) fn collector(&self, writer: Writer) -> Collector {
-        Collector::new(&self.prepared.scenario, writer).of_shard(self.prepared.shard)
+        let collector = Collector::new(&self.prepared.scenario, writer).of_shard(self.prepared.shard);
+        collector.checking(answers::checks(self.prepared))
     }
 
     fn manifest(&self) -> Manifest {
@@ -146,7 +149,7 @@ impl Facts<'_> {
             salt: Some(format!("{:016x}", self.prepared.salt.0)),
             target: match &scenario.target.endpoint {
                 Endpoint::Url(url) => url.to_string(),
-                Endpoint::Sim { profile } => format!("sim {profile}"),
+                Endpoint::Sim { profile, .. } => format!("sim {profile}"),
             },
             model: Some(self.model.clone()),
             clock: self.clock,
@@ -162,9 +165,13 @@ impl Facts<'_> {
             workloads: scenario
                 .workloads
                 .iter()
-                .map(|workload| WorkloadEntry::new(&workload.name, &workload.slo))
+                .map(|workload| WorkloadEntry {
+                    score: workload.score.as_ref().map(|rule| rule.kind().name().to_owned()),
+                    ..WorkloadEntry::new(&workload.name, &workload.slo)
+                })
                 .collect(),
             skipped_rows: self.skipped_rows(),
+            answers_forgotten: 0,
             about: scenario.about.clone(),
             verdict: None,
         }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::answers;
 use super::exit::{Exit, Failure};
 use super::prepare::{scan_datasets, style};
 use crate::dataset::Dataset;
@@ -99,6 +100,7 @@ fn check<'a>(file: &'a Path, overrides: &Overrides) -> Checked<'a> {
     let Ok(datasets) = scan_datasets(&scenario, true, &mut problems) else {
         return Checked { file, problems, sound: None };
     };
+    answers::try_truths(&scenario, &datasets, &mut problems);
     let preview = Preview::of(&scenario, &datasets);
     caveats::add(&loaded, &datasets, &preview, &mut problems);
     let sound = (!problems.has_errors()).then_some(Sound { loaded, scenario, datasets, preview });

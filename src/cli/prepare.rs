@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
 
+use super::answers;
 use super::args::ScenarioArgs;
 use super::environment;
 use super::exit::Failure;
@@ -60,6 +61,7 @@ pub(super) fn prepare(
     let mut notes = loaded.warnings;
     let datasets = scan_datasets(&scenario, args.quiet, &mut notes)?;
     compare_requests_with_rows(&scenario, &datasets, &mut notes);
+    answers::try_truths(&scenario, &datasets, &mut notes);
     if notes.has_errors() {
         return Err(refused(&notes));
     }
@@ -129,6 +131,8 @@ impl Prepared {
                 extra: workload.request.extra.clone(),
                 ..BodyOptions::default()
             },
+            checks: workload.score.is_some(),
+            compares: workload.consistency,
         });
         Composer::new(plan, self.scenario.target.api, forms.collect(), self.salt, self.run_id.clone())
     }

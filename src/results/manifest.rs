@@ -53,6 +53,9 @@ pub struct Manifest {
     pub workloads: Vec<WorkloadEntry>,
     /// Rows of data sets that were left out, by reason.
     pub skipped_rows: Vec<SkippedRows>,
+    /// First answers to a request that were forgotten for want of room, so that later ones were not compared.
+    #[serde(default)]
+    pub answers_forgotten: u64,
     /// Free text of the scenario's `[about]`.
     pub about: BTreeMap<String, String>,
     /// Whether the figures can be trusted; none while running.
@@ -138,14 +141,11 @@ pub struct WorkloadEntry {
     pub name: String,
     /// Whether answers had to have exactly the length asked for.
     pub exact_output: bool,
+    /// How its answers are checked, by the name of the kind; none where they are not.
+    #[serde(default)]
+    pub score: Option<String>,
     /// Limits of its requests by metric, in ms.
     pub slo_ms: BTreeMap<String, f64>,
-}
-
-impl From<&WorkloadSetup> for WorkloadEntry {
-    fn from(setup: &WorkloadSetup) -> WorkloadEntry {
-        WorkloadEntry { exact_output: setup.exact_output, ..WorkloadEntry::new(&setup.name, &setup.slo) }
-    }
 }
 
 impl WorkloadEntry {
@@ -156,6 +156,7 @@ impl WorkloadEntry {
         WorkloadEntry {
             name: name.to_owned(),
             exact_output: false,
+            score: None,
             slo_ms: slo.limits.iter().map(in_ms).collect(),
         }
     }
@@ -169,6 +170,7 @@ impl WorkloadEntry {
         WorkloadSetup {
             name: self.name.clone(),
             exact_output: self.exact_output,
+            scored: self.score.is_some(),
             slo: Slo { limits: SloMetric::ALL.into_iter().filter_map(limit).collect() },
         }
     }
@@ -290,6 +292,7 @@ pub(crate) mod tests {
             workloads: vec![WorkloadEntry {
                 name: "chat".to_owned(),
                 exact_output: false,
+                score: None,
                 slo_ms: [("ttft".to_owned(), 400.0)].into(),
             }],
             skipped_rows: vec![SkippedRows {
@@ -297,6 +300,7 @@ pub(crate) mod tests {
                 reason: "no answer".to_owned(),
                 rows: 12,
             }],
+            answers_forgotten: 0,
             about: BTreeMap::new(),
             verdict: None,
         }
@@ -359,6 +363,7 @@ pub(crate) mod tests {
             {
               "name": "chat",
               "exact_output": false,
+              "score": null,
               "slo_ms": {
                 "ttft": 400.0
               }
@@ -371,6 +376,7 @@ pub(crate) mod tests {
               "rows": 12
             }
           ],
+          "answers_forgotten": 0,
           "about": {},
           "verdict": {
             "verdict": "insufficient",

@@ -160,7 +160,8 @@ impl Folder {
     /// What the rows say against the figures; the client's own delays, which no row holds, left out.
     pub fn findings(&self, simulated: bool) -> Vec<Finding> {
         let figures = self.runs.iter().flat_map(|run| run.fold.figures());
-        figures.flat_map(|figures| judge(&figures, simulated)).collect()
+        let of_answers = self.runs.iter().flat_map(|run| run.fold.answer_findings());
+        figures.flat_map(|figures| judge(&figures, simulated)).chain(of_answers).collect()
     }
 
     fn begin_runs(&mut self) {

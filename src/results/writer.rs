@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 
 use super::columns::RequestRow;
 use super::manifest::Manifest;
-use super::tables::{GAPS, SUMMARY, TIMELINE};
+use super::tables::{ACCURACY, GAPS, SUMMARY, TIMELINE};
 use super::text::{Column, write_header, write_row};
-use crate::stats::{GapRow, SummaryRow, TimelineRow};
+use crate::stats::{AccuracyRow, GapRow, SummaryRow, TimelineRow};
 
 /// Rows are handed to the system in pieces of about this size.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -99,6 +99,7 @@ pub struct Writer {
     gaps: Table,
     summary: Table,
     timeline: Table,
+    accuracy: Table,
 }
 
 impl Writer {
@@ -113,6 +114,7 @@ impl Writer {
             gaps: Table::create(folder.join("gaps.csv"), GAPS)?,
             summary: Table::create(folder.join("summary.csv"), SUMMARY)?,
             timeline: Table::create(folder.join("timeline.csv"), TIMELINE)?,
+            accuracy: Table::create(folder.join("accuracy.csv"), ACCURACY)?,
             folder,
         };
         let path = writer.folder.join("scenario.toml");
@@ -139,9 +141,8 @@ impl Writer {
     /// # Errors
     /// When a file cannot be written to.
     pub fn flush(&mut self) -> Result<(), ResultsError> {
-        [&mut self.requests, &mut self.gaps, &mut self.summary, &mut self.timeline]
-            .into_iter()
-            .try_for_each(Table::flush)
+        let Writer { requests, gaps, summary, timeline, accuracy, .. } = self;
+        [requests, gaps, summary, timeline, accuracy].into_iter().try_for_each(Table::flush)
     }
 
     /// Adds rows to `gaps.csv`: those of a point and repeat that has ended.
@@ -166,6 +167,14 @@ impl Writer {
     /// When the file cannot be written to.
     pub fn timeline(&mut self, rows: &[TimelineRow]) -> Result<(), ResultsError> {
         self.timeline.push_all(TIMELINE, rows)
+    }
+
+    /// Adds rows to `accuracy.csv`: those of a point and repeat that has ended.
+    ///
+    /// # Errors
+    /// When the file cannot be written to.
+    pub fn accuracy(&mut self, rows: &[AccuracyRow]) -> Result<(), ResultsError> {
+        self.accuracy.push_all(ACCURACY, rows)
     }
 
     /// Replaces the manifest: the old one stands until the new one is whole.
@@ -302,9 +311,13 @@ mod tests {
     fn every_file_is_there_and_readable_from_the_start() {
         let parent = tempfile::tempdir().unwrap();
         let writer = writer(parent.path());
-        for (file, columns) in
-            [("requests.csv", 62), ("gaps.csv", 8), ("summary.csv", 12), ("timeline.csv", 17)]
-        {
+        for (file, columns) in [
+            ("requests.csv", 63),
+            ("gaps.csv", 8),
+            ("summary.csv", 12),
+            ("timeline.csv", 17),
+            ("accuracy.csv", 13),
+        ] {
             let text = read(&writer, file);
             assert_eq!((text.lines().count(), text.trim_end().split(',').count()), (1, columns), "{file}");
         }
@@ -372,7 +385,12 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let mut writer = writer(parent.path());
         let phase = PhaseSetup { name: "steady".to_owned(), counts: true, open_loop: true };
-        let chat = WorkloadSetup { name: "chat".to_owned(), slo: Slo::default(), exact_output: false };
+        let chat = WorkloadSetup {
+            name: "chat".to_owned(),
+            slo: Slo::default(),
+            exact_output: false,
+            scored: false,
+        };
         let mut fold = Fold::new(None, None, vec![phase], vec![chat]);
         fold.set_window(0, Window { start: Some(Micros(0)), end: None });
         (0..10).for_each(|i| fold.add(&failed(i, Outcome::ConnectError, i + 1), RowEvents::default()));

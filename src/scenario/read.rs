@@ -4,6 +4,8 @@
 //! not be read is `None`, and its problem has been reported where it was found.
 
 mod phase;
+mod score;
+mod sim;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -140,8 +142,7 @@ fn check_names(tables: &[Fields<'_>]) {
 fn target(fields: &Fields<'_>) -> Option<Target> {
     let url = fields.value("url", Field::url).map(Endpoint::Url);
     let sim = fields.has("sim").then(|| fields.table("sim")).flatten();
-    let sim = sim.and_then(|sim| sim.value("profile", Field::choice_name));
-    let endpoint = url.or(sim.map(|profile| Endpoint::Sim { profile }));
+    let endpoint = url.or(sim.and_then(|fields| sim::endpoint(&fields)));
     let api = fields.value("api", Field::choice).and_then(|index| Api::ALL.get(index).copied());
     let model = fields.value("model", Field::text);
     let api_key_env = fields.value("api_key_env", Field::variable);
@@ -327,6 +328,8 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
     let length = fields.table("output").and_then(|fields| {
         if fields.has("max_tokens") { Some(distribution(&fields, "max_tokens")) } else { None }
     });
+    let score = fields.has("score").then(|| fields.table("score")).flatten();
+    let score = score.map(|fields| score::rule(&fields));
     let session = fields.has("session").then(|| fields.table("session")).flatten();
     let session = session.map(|fields| phase::session(&fields));
     let own_limits = fields.table("slo").map(|fields| limits(&fields))?;
@@ -346,7 +349,21 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
     let default_length = Distribution::Fixed(max_tokens.unwrap_or(defaults.max_tokens));
     let max_tokens = length.unwrap_or(Some(default_length))?;
     let session = session.map_or(Some(None), |session| session.map(Some))?;
-    Some(Workload { name: name?, weight: weight?, prompt: prompt?, max_tokens, session, slo, request })
+    let prompt = prompt?;
+    let score = score.map_or(Some(None), |score| score.map(Some))?;
+    score::check_truths(fields, score.as_ref(), &prompt);
+    let consistency = score::consistency(fields, score.is_some(), request.temperature)?;
+    Some(Workload {
+        name: name?,
+        weight: weight?,
+        prompt,
+        max_tokens,
+        score,
+        consistency,
+        session,
+        slo,
+        request,
+    })
 }
 
 fn report_unmeasurable(fields: &Fields<'_>, name: Option<&str>, slo: &Slo, set_by: [&Limits; 2]) {

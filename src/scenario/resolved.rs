@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{Endpoint, Loaded, Origins, PromptSource, Scenario, Transport, Workload};
 use crate::distribution::Distribution;
+use crate::score::{Kind, Rule};
 use crate::units::write_duration;
 
 /// The scenario as TOML, defaults in, one dotted key a line. Read again it is the same scenario, but for the
@@ -48,7 +49,10 @@ fn write_target(out: &mut Lines, scenario: &Scenario) {
     out.header("[target]", "target.");
     match &target.endpoint {
         Endpoint::Url(url) => out.put("url", quoted(&url.to_string())),
-        Endpoint::Sim { profile } => out.put("sim.profile", quoted(profile)),
+        Endpoint::Sim { profile, faults } => {
+            out.put("sim.profile", quoted(&profile.to_string()));
+            out.maybe("sim.faults", (!faults.is_empty()).then(|| quoted(&faults.to_string())));
+        }
     }
     out.put("api", quoted(target.api.name()));
     out.maybe("model", target.model.as_deref().map(quoted));
@@ -101,6 +105,12 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             out.put("output.max_tokens.uniform.max", max);
         }
     }
+    if let Some(rule) = &workload.score {
+        write_score(out, rule);
+    }
+    if workload.score.is_some() || workload.consistency {
+        out.put("consistency", workload.consistency);
+    }
     if let Some(session) = &workload.session {
         phase::write_session(out, session);
     }
@@ -112,6 +122,18 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
     for (name, value) in &workload.request.extra {
         out.put(&format!("request.extra.{}", key(name)), toml_value(value));
     }
+}
+
+fn write_score(out: &mut Lines, rule: &Rule) {
+    match rule.kind() {
+        Kind::Exact | Kind::Contains => return out.put("score", quoted(rule.kind().name())),
+        Kind::Regex { pattern } => return out.put("score.regex.pattern", quoted(pattern)),
+        Kind::Choice { last } => out.put("score.choice.last", quoted(&last.to_string())),
+        Kind::Gsm8k | Kind::Math => {
+            out.put(&format!("score.{}.tolerance", rule.kind().name()), number(rule.share_tolerated()));
+        }
+    }
+    out.put(&format!("score.{}.marked_only", rule.kind().name()), rule.is_marked_only());
 }
 
 /// Text under construction.

@@ -10,6 +10,7 @@ use super::*;
 use crate::arrival::Process;
 use crate::dataset::{Format, WhenExhausted};
 use crate::diagnostic::Style;
+use crate::score;
 use crate::stats::SloMetric;
 use crate::units::Rate;
 
@@ -89,7 +90,9 @@ tpot = "80ms"
 /// A folder with the data set that scenarios here name.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["rows.jsonl", "problems.jsonl", "client.pem", "client.key", "ca.pem"] {
+    for name in
+        ["rows.jsonl", "problems.jsonl", "quiz.jsonl", "totals.jsonl", "client.pem", "client.key", "ca.pem"]
+    {
         std::fs::write(folder.path().join(name), "\"a prompt\"\n").unwrap();
     }
     let times = "{\"timestamp\": 0}\n{\"timestamp\": 40}\n{\"timestamp\": 90}\n";
@@ -230,6 +233,9 @@ fn outer_example(table: &keys::Table, place: &str) -> Option<String> {
 /// What a key needs beside it that `MINIMAL` does not have.
 fn needed(table: &str, key: &str) -> Vec<&'static str> {
     let mut needed = match (table, key) {
+        ("workload", "score") => vec!["workload.w.prompt.dataset=problems.jsonl"],
+        (table, _) if table.starts_with("workload.score") => vec!["workload.w.prompt.dataset=problems.jsonl"],
+        ("target.sim", "faults") => vec!["target.sim.profile=8b-h100"],
         ("phase.requests", "per_user") => vec!["phase.p.load.closed=8"],
         ("phase.warm_up" | "phase.cool_down", "per_user") => {
             vec!["phase.p.load.closed=8", "phase.p.requests.per_user=8"]
@@ -293,7 +299,8 @@ fn every_default_is_a_value_its_key_takes() {
             for place in places(table.path) {
                 let own = format!("{place}{}={default}", key.name);
                 let outer = outer_example(table, &place);
-                let arguments = outer.iter().chain([&own]).map(String::as_str).collect::<Vec<_>>();
+                let mut arguments = outer.iter().chain([&own]).map(String::as_str).collect::<Vec<_>>();
+                arguments.extend(needed(table.path, key.name));
                 let set = set(&arguments);
                 let result = read_with(MINIMAL, &set);
                 assert!(result.is_ok(), "{place}{}: {}", key.name, result.unwrap_err());
@@ -376,7 +383,10 @@ fn naming_another_kind_replaces_the_kind_whole() {
     let scenario = scenario.unwrap();
     assert_eq!(scenario.phases[1].load, Load::closed(8));
     assert_eq!(scenario.workloads[1].prompt, PromptSource::Synthetic { words: 5 });
-    assert_eq!(scenario.target.endpoint, Endpoint::Sim { profile: "8b-h100".to_owned() });
+    assert_eq!(
+        scenario.target.endpoint,
+        Endpoint::Sim { profile: ProfileSource::BuiltIn("8b-h100".to_owned()), faults: FaultPlan::default() }
+    );
 }
 
 #[test]
@@ -722,4 +732,42 @@ fn a_missing_or_unreadable_file_is_an_error_that_names_it() {
     assert_eq!(load(&file, &Overrides::default()).unwrap().scenario.name, "documents");
     std::fs::write(&file, b"name = \"a\"\n\xff").unwrap();
     assert!(load(&file, &Overrides::default()).unwrap_err().render(Style::Plain).contains("load.toml:2"));
+}
+
+#[test]
+fn a_kind_of_score_is_named_alone_or_with_what_it_is_set_to() {
+    let scored = |score: &str| {
+        let with = ["workload.w.prompt.dataset=problems.jsonl", score];
+        read_with(MINIMAL, &set(&with)).map(|scenario| scenario.workloads[0].score.clone())
+    };
+    let rule = |kind| Rule::new(kind).unwrap();
+    let cases = [
+        ("workload.w.score=gsm8k", rule(score::Kind::Gsm8k)),
+        ("workload.w.score=exact", rule(score::Kind::Exact)),
+        ("workload.w.score.contains={}", rule(score::Kind::Contains)),
+        ("workload.w.score.choice.last=E", rule(score::Kind::Choice { last: 'E' })),
+        ("workload.w.score.regex='(a)'", rule(score::Kind::Regex { pattern: "(a)".to_owned() })),
+        (
+            "workload.w.score.math={ tolerance = '1%', marked_only = true }",
+            rule(score::Kind::Math).marked_only().tolerance(0.01).unwrap(),
+        ),
+    ];
+    for (written, rule) in cases {
+        assert_eq!(scored(written).unwrap(), Some(rule.clone()), "{written}");
+        // Written out, it is read as the same.
+        let scenario =
+            read_with(MINIMAL, &set(&["workload.w.prompt.dataset=problems.jsonl", written])).unwrap();
+        let again = parse("x.toml", resolved(&scenario).as_bytes(), Path::new("/"), &Overrides::default());
+        let again = again.map(|loaded| loaded.scenario.workloads[0].score.clone());
+        assert!(again.is_err() || again.unwrap() == Some(rule), "{written}");
+    }
+    let scenario = |more: &[&str]| {
+        let with = [&["workload.w.prompt.dataset=problems.jsonl"], more].concat();
+        read_with(MINIMAL, &set(&with)).unwrap().workloads[0].consistency
+    };
+    assert!(!scenario(&[]));
+    assert!(scenario(&["workload.w.score=gsm8k"]), "temperature is 0");
+    assert!(!scenario(&["workload.w.score=gsm8k", "workload.w.request.temperature=1"]));
+    assert!(!scenario(&["workload.w.score=gsm8k", "workload.w.consistency=false"]));
+    assert!(scenario(&["workload.w.consistency=true"]));
 }

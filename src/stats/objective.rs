@@ -226,7 +226,12 @@ mod tests {
 
     fn summary(rows: &[RequestRecord]) -> Vec<SummaryRow> {
         let phase = PhaseSetup { name: "steady".to_owned(), counts: true, open_loop: true };
-        let chat = WorkloadSetup { name: "chat".to_owned(), slo: Slo::default(), exact_output: false };
+        let chat = WorkloadSetup {
+            name: "chat".to_owned(),
+            slo: Slo::default(),
+            exact_output: false,
+            scored: false,
+        };
         let mut fold = Fold::new(None, None, vec![phase], vec![chat]);
         fold.set_window(0, Window { start: Some(ms(0)), end: Some(ms(100_000)) });
         rows.iter().for_each(|row| fold.add(row, RowEvents::default()));

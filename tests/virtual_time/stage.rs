@@ -187,6 +187,8 @@ impl Stage {
                 extra: workload.request.extra.clone(),
                 ..BodyOptions::default()
             },
+            checks: workload.score.is_some(),
+            compares: workload.consistency,
         });
         let plan = self.plan(scenario);
         Composer::new(plan, scenario.target.api, forms.collect(), Salt(self.salt), "run".to_owned())
@@ -388,6 +390,7 @@ fn manifest() -> Manifest {
         phases: Vec::new(),
         workloads: Vec::new(),
         skipped_rows: Vec::new(),
+        answers_forgotten: 0,
         about: BTreeMap::new(),
         verdict: None,
     }

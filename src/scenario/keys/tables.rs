@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fallback, Key, Kind, Table, schedule};
-use crate::sim::Profile;
+use super::{Fallback, Key, Kind, Table, schedule, score};
 
 pub(super) const fn key(
     name: &'static str,
@@ -215,13 +214,22 @@ headers = { x-tenant = "load" }"#,
         example: r#"[target]
 sim.profile = "8b-h100""#,
         one_of: &[],
-        keys: &[key(
-            "profile",
-            Kind::Choice(Profile::NAMES),
-            REQUIRED,
-            r#""8b-h100""#,
-            "Model and machine to simulate.",
-        )],
+        keys: &[
+            key(
+                "profile",
+                Kind::Profile,
+                REQUIRED,
+                r#""8b-h100""#,
+                "Model and machine to simulate. `docs/simulator.md` has the form of files.",
+            ),
+            key(
+                "faults",
+                Kind::Text,
+                Fallback::None("nothing goes wrong"),
+                r#""status=503:1s@1%, reset=20@1/50""#,
+                "What goes wrong on purpose: rules with commas between them, as in `docs/simulator.md`.",
+            ),
+        ],
     },
     Table {
         path: "target.retries",
@@ -384,6 +392,20 @@ slo.ttft = "5s""#,
                 "How long its answers are.",
             ),
             key(
+                "score",
+                Kind::OneOf("workload.score"),
+                Fallback::None("answers are not checked"),
+                r#""gsm8k""#,
+                "How its answers are checked against the truths of its data set.",
+            ),
+            key(
+                "consistency",
+                Kind::Boolean,
+                Fallback::None("true where `score` is set and the temperature is 0"),
+                "true",
+                "Whether each answer is compared with the first one to the very same request. Needs temperature 0.",
+            ),
+            key(
                 "session",
                 Kind::Parameters { table: "workload.session", alone: "turns" },
                 Fallback::None("each request stands alone"),
@@ -529,6 +551,11 @@ output.max_tokens.uniform.max = "4Ki""#,
             key("max", Kind::Tokens, REQUIRED, r#""4Ki""#, "Largest value."),
         ],
     },
+    score::KINDS,
+    score::NUMBERS,
+    score::MATH,
+    score::CHOICE,
+    score::REGEX,
     schedule::WORKLOAD_SESSION,
     schedule::COUNTS,
     schedule::COUNTS_UNIFORM,
