@@ -1,7 +1,5 @@
 //! Tokenizers against ids that the reference implementations give, for real tokenizer files.
 
-
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -1,3 +1,5 @@
+//! Tokenizers read from files, whole and broken.
+
 use std::io::Write as _;
 
 use flate2::Compression;
@@ -61,7 +63,8 @@ fn a_rank_file_is_a_tokenizer() {
     let base64 = |bytes: &[u8]| {
         let mut text = String::new();
         for chunk in bytes.chunks(3) {
-            let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
+            let bits = chunk.iter().fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte))
+                << (8 * (3 - chunk.len()));
             for i in 0..4 {
                 let letter = alphabet[(bits >> (18 - 6 * i) & 63) as usize];
                 text.push(if i <= chunk.len() { letter.into() } else { '=' });
