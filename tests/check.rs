@@ -506,3 +506,22 @@ fn shells_and_the_manual_know_every_command() {
     assert!(folder.read("tonnage-check.1").contains("resolved"));
     assert_eq!(folder.run(&["man", "--out", "nowhere"]).code, 2);
 }
+
+#[test]
+fn a_model_is_shown_with_what_it_takes_and_how_many_sequences_fit() {
+    let folder = folder();
+    let model = "[model]\nlayers = 28\nkv_heads = 4\nhead_size = 128\nkv_type = \"bf16\"\n\
+                 weights = \"15.24GB\"\nmemory = \"24GiB\"\n";
+    folder.write("load.toml", &format!("{LOAD}{model}"));
+    let ended = folder.done(&["check", "load.toml"]);
+    let shown = ended.out.lines().filter(|line| line.starts_with("model") || line.starts_with("sequences"));
+    insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n"), @"
+    model: a token takes 56.0 KiB of memory, the weights 14.2 GiB, so that at most 138,686 tokens fit
+    sequences that fit at once: 135 of 1Ki, 67 of 2Ki, 33 of 4Ki, 16 of 8Ki, 8 of 16Ki, 4 of 32Ki, 2 of 64Ki, 1 of 128Ki
+    ");
+    let memory = &folder.looked_at(&[])["preview"]["memory"];
+    assert_eq!(memory["kv_bytes_per_token"], 57_344.0);
+    assert_eq!(memory["kv_tokens"], 138_686);
+    let without = folder.done(&["check", "load.toml", "--set", "model.weights=\"24GB\""]);
+    assert!(without.out.contains("the weights 22.4 GiB: they do not fit"), "{}", without.out);
+}

@@ -12,7 +12,9 @@ use crate::arrival::Process;
 use crate::dataset::Dataset;
 use crate::plan::{Start, Turn};
 use crate::report::figure::grouped;
+use crate::results::memory::MemoryEntry;
 use crate::scenario::{Endpoint, Load, Phase};
+use crate::stats::memory::BLOCK_TOKENS;
 use crate::units::{write_duration, write_rate};
 
 /// Stands where nothing can be said.
@@ -65,6 +67,9 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
             writeln!(out, "answers: at most {about}{} tokens in all", grouped(tokens))?;
         }
         None => writeln!(out, "answers: their number depends on the server")?,
+    }
+    if let Some(model) = &scenario.model {
+        writeln!(out, "{}", memory(&MemoryEntry::new(model, BLOCK_TOKENS)))?;
     }
     let drains = if scenario.phases.len() > 1 { "Times leave out how long each phase drains. " } else { "" };
     writeln!(out, "{drains}Prompts are counted in words: how many tokens they are, the model decides.")?;
@@ -167,6 +172,23 @@ fn in_flight(phase: &Phase, course: &PhasePreview) -> String {
             format!("{rate:.3} × seconds a request takes{}", most.unwrap_or_default()).replace(".000 ", " ")
         }
     }
+}
+
+/// What a model takes, and how much fits beside it.
+fn memory(model: &MemoryEntry) -> String {
+    let mut text = format!("model: a token takes {:.1} KiB of memory", model.kv_bytes_per_token / 1024.0);
+    if let Some(weights) = model.weights_bytes {
+        text += &format!(", the weights {:.1} GiB", weights as f64 / f64::from(1 << 30));
+    }
+    let Some(tokens) = model.kv_tokens else { return text + "; `weights` and `memory` would say what fits" };
+    if tokens == 0 {
+        return text + ": they do not fit";
+    }
+    text += &format!(", so that at most {} tokens fit\n", grouped(tokens));
+    let lengths = model.fit.iter().map(|fit| format!("{}Ki", fit.length_tokens >> 10));
+    let sequences = model.fit.iter().map(|fit| grouped(fit.sequences));
+    let fits = lengths.zip(sequences).map(|(length, sequences)| format!("{sequences} of {length}"));
+    text + "sequences that fit at once: " + &fits.collect::<Vec<_>>().join(", ")
 }
 
 fn span(span: Option<Span>) -> String {
