@@ -13,9 +13,11 @@ use crate::results::manifest::{
     ClientEntry, ClockKind, FORMAT, Host, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry,
     WorkloadEntry,
 };
+use crate::results::memory::MemoryEntry;
 use crate::results::{Manifest, Place, ResultsError, Writer};
 use crate::scenario::{Endpoint, Load};
 use crate::stats::Verdict;
+use crate::stats::memory::BLOCK_TOKENS;
 
 /// What a run knows of itself before its first request.
 pub(super) struct Facts<'a> {
@@ -184,6 +186,7 @@ impl Facts<'_> {
                 .map(|workload| WorkloadEntry::new(&workload.name, &workload.slo))
                 .collect(),
             skipped_rows: self.skipped_rows(),
+            memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, BLOCK_TOKENS)),
             about: scenario.about.clone(),
             verdict: None,
         }

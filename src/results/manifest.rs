@@ -8,7 +8,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+<<<<<<< HEAD
 use crate::stats::verdict::Figures;
+=======
+use super::memory::MemoryEntry;
+>>>>>>> main
 use crate::stats::{Finding, Slo, SloMetric, Verdict, WorkloadSetup};
 
 /// The number of this form of the manifest.
@@ -60,6 +64,9 @@ pub struct Manifest {
     pub workloads: Vec<WorkloadEntry>,
     /// Rows of data sets that were left out, by reason.
     pub skipped_rows: Vec<SkippedRows>,
+    /// The model in the server's memory, where the scenario tells of it.
+    #[serde(default)]
+    pub memory: Option<MemoryEntry>,
     /// Free text of the scenario's `[about]`.
     pub about: BTreeMap<String, String>,
     /// Whether the figures can be trusted; none while running.
@@ -409,6 +416,7 @@ pub(crate) mod tests {
                 reason: "no answer".to_owned(),
                 rows: 12,
             }],
+            memory: None,
             about: BTreeMap::new(),
             verdict: None,
         }
@@ -486,6 +494,7 @@ pub(crate) mod tests {
               "rows": 12
             }
           ],
+          "memory": null,
           "about": {},
           "verdict": {
             "verdict": "insufficient",

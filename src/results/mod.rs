@@ -7,6 +7,7 @@ mod cells;
 pub mod columns;
 pub mod manifest;
 pub mod merge;
+pub mod memory;
 pub mod reader;
 pub mod tables;
 pub mod text;
