@@ -60,7 +60,7 @@ pub enum End {
 }
 
 /// Loads whose numbers cannot follow those of another begin at multiples of this.
-const RANGE: u64 = 1_000_000_000;
+pub const RANGE: u64 = 1_000_000_000;
 
 /// Numbers of the next session and request.
 #[derive(Clone, Copy, Default)]

@@ -3,6 +3,7 @@
 //! A key enters here in the commit that makes it work; before that it is an unknown key.
 
 mod lengths;
+mod observed;
 mod schedule;
 mod tables;
 
@@ -94,6 +95,8 @@ pub enum Kind {
     Names,
     /// A part of a whole: 0.6 or `"60%"`.
     Share,
+    /// A number of bytes of at least 1.
+    Bytes,
     /// A number of tokens of at least 1.
     Tokens,
     /// Numbers of tokens, at least one.
@@ -141,6 +144,7 @@ impl Kind {
             Kind::Levels => "a list of rates".to_owned(),
             Kind::Names => "a list of names".to_owned(),
             Kind::Share => "a share, such as 0.6 or `\"60%\"`".to_owned(),
+            Kind::Bytes => "a size, such as `\"24GiB\"`".to_owned(),
             Kind::Tokens => "a number of tokens".to_owned(),
             Kind::TokenList => "a list of numbers of tokens".to_owned(),
             Kind::Numbers => "a list of numbers".to_owned(),
@@ -159,6 +163,7 @@ impl Kind {
         match self {
             Kind::Duration { .. } => Some("seconds"),
             Kind::Rate | Kind::Level | Kind::Levels => Some("per second"),
+            Kind::Bytes => Some("bytes"),
             Kind::Tokens | Kind::TokenList | Kind::Distribution => Some("tokens"),
             _ => None,
         }
