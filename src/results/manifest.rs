@@ -8,11 +8,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-<<<<<<< HEAD
-use crate::stats::verdict::Figures;
-=======
 use super::memory::MemoryEntry;
->>>>>>> main
+use crate::stats::verdict::Figures;
 use crate::stats::{Finding, Slo, SloMetric, Verdict, WorkloadSetup};
 
 /// The number of this form of the manifest.

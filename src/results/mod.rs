@@ -6,8 +6,8 @@
 mod cells;
 pub mod columns;
 pub mod manifest;
-pub mod merge;
 pub mod memory;
+pub mod merge;
 pub mod reader;
 pub mod tables;
 pub mod text;
