@@ -95,6 +95,8 @@ pub enum FindingKind {
     Unchecked,
     /// The same request got different answers.
     Inconsistent,
+    /// Shards did not begin a phase together.
+    ShardsApart,
     /// Too many of the last requests failed, and the run was stopped.
     StoppedByErrors,
     /// Too many requests failed one after another, and the run was stopped.
@@ -188,6 +190,7 @@ impl FindingKind {
             FindingKind::NotRightTruncated => "not_right_truncated",
             FindingKind::Unchecked => "unchecked",
             FindingKind::Inconsistent => "inconsistent",
+            FindingKind::ShardsApart => "shards_apart",
             FindingKind::StoppedByErrors => "stopped_by_errors",
             FindingKind::StoppedByErrorsInARow => "stopped_by_errors_in_a_row",
             FindingKind::StoppedOverSaturated => "stopped_over_saturated",
@@ -197,7 +200,10 @@ impl FindingKind {
     /// Unit of `measured` and `threshold`.
     pub fn measure(self) -> Measure {
         match self {
-            FindingKind::SendDelay | FindingKind::LoopDelay | FindingKind::ReadDelay => Measure::Ms,
+            FindingKind::SendDelay
+            | FindingKind::LoopDelay
+            | FindingKind::ReadDelay
+            | FindingKind::ShardsApart => Measure::Ms,
             FindingKind::FewAnswers
             | FindingKind::Dependent
             | FindingKind::Uncounted
@@ -253,6 +259,7 @@ impl FindingKind {
             FindingKind::Inconsistent => {
                 "at temperature 0 they should be the same: a cache, batching or arithmetic changes them"
             }
+            FindingKind::ShardsApart => "for that long only a part of the load was offered",
             FindingKind::StoppedByErrors
             | FindingKind::StoppedByErrorsInARow
             | FindingKind::StoppedOverSaturated => {
@@ -305,6 +312,9 @@ impl FindingKind {
             FindingKind::Unchecked => "use a data set in which each row has a truth that `score` can find",
             FindingKind::Inconsistent => {
                 "see column `consistent` of requests.csv; compare a run of one user with one of many"
+            }
+            FindingKind::ShardsApart => {
+                "give all shards one --start-at, synchronise their clocks, and run later phases on their own"
             }
             FindingKind::StoppedByErrors | FindingKind::StoppedByErrorsInARow => {
                 "see columns `outcome` and `error` of requests.csv; the rules stand in [stop]"
@@ -414,6 +424,9 @@ impl fmt::Display for Finding {
             FindingKind::Unchecked => write!(f, "{count} answers could not be checked"),
             FindingKind::Inconsistent => {
                 write!(f, "{count} answers ({measured}) differ from the first one to the same request")
+            }
+            FindingKind::ShardsApart => {
+                write!(f, "the shards began up to {measured} apart (limit {threshold})")
             }
             FindingKind::StoppedByErrors => {
                 write!(f, "{measured} of the last 100 requests failed (limit {threshold})")
