@@ -107,7 +107,7 @@ pub(super) const REGEX: Table = Table {
     example: r#"[[workload]]
 name = "totals"
 prompt.dataset = "totals.jsonl"
-score.regex = 'total: (\d+)'"#,
+score.regex.pattern = 'total: (\d+)'"#,
     one_of: &[],
     keys: &[key(
         "pattern",
