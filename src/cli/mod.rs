@@ -17,6 +17,7 @@ mod report;
 mod run;
 mod schema;
 mod score;
+mod scraping;
 mod shard;
 mod signals;
 mod sim;

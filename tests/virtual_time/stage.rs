@@ -388,6 +388,7 @@ fn manifest() -> Manifest {
         phases: Vec::new(),
         workloads: Vec::new(),
         skipped_rows: Vec::new(),
+        server: Vec::new(),
         memory: None,
         about: BTreeMap::new(),
         verdict: None,
