@@ -19,6 +19,8 @@ mod scraping;
 mod secrets;
 #[path = "cli/server.rs"]
 mod server;
+#[path = "cli/shards.rs"]
+mod shards;
 #[path = "cli/sim.rs"]
 mod sim;
 #[path = "cli/target.rs"]
