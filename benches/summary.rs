@@ -121,6 +121,7 @@ fn manifest(rows: u64) -> Manifest {
         workloads: vec![WorkloadEntry::new("chat", &Slo::default())],
         skipped_rows: Vec::new(),
         answers_forgotten: 0,
+        server: Vec::new(),
         memory: None,
         about: BTreeMap::new(),
         verdict: None,

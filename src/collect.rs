@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 
 use crate::plan::shard::Shard;
 use crate::record::{
-    Ended, EndedBy, Event, Fate, GapFigures, Outcome, RequestRecord, Stamp, Timeline, TokenSource,
+    Ended, EndedBy, Event, Fate, GapFigures, Outcome, RequestRecord, Scraped, Stamp, Timeline, TokenSource,
 };
 use crate::results::{RequestRow, ResultsError, Writer};
-use crate::scenario::{Load, Margin, Phase, Scenario};
+use crate::scenario::{Load, Margin, Phase, Scenario, ServerWatch};
+use crate::scrape::track::{ScrapeTally, Track};
 use grading::FirstAnswers;
 pub use grading::{AnswerCheck, Truth};
 use rules::Rules;
@@ -70,6 +71,8 @@ pub struct Collector {
     /// By workload.
     checks: Vec<Option<AnswerCheck>>,
     first_answers: FirstAnswers,
+    /// Of each page of the server's metrics.
+    tracks: Vec<Track>,
 }
 
 /// Events of a stream that has not ended.
@@ -95,6 +98,8 @@ pub struct Collected {
     pub stamps_left_out: u64,
     /// First answers that were forgotten for want of room: later ones to the same request were not compared.
     pub answers_forgotten: u64,
+    /// What came of looking at each page of the server's metrics.
+    pub scrapes: Vec<ScrapeTally>,
     /// Where the rows went.
     pub writer: Writer,
 }
@@ -141,6 +146,7 @@ impl Collector {
             shard: None,
             checks: Vec::new(),
             first_answers: FirstAnswers::new(),
+            tracks: scenario.server.iter().flat_map(tracks).collect(),
         }
     }
 
@@ -191,6 +197,7 @@ impl Collector {
                     course.not_planned = not_planned;
                 }
             }
+            Event::Scraped(scraped) => return self.take_page(*scraped),
             Event::RunEnded { .. } => {}
             Event::LoopDelay { delay, .. } => {
                 if let Some(delays) = self.loop_delays.get_mut(self.progress.phase as usize) {
@@ -199,6 +206,13 @@ impl Collector {
             }
         }
         Ok(())
+    }
+
+    /// Reads a page of the server's metrics.
+    fn take_page(&mut self, scraped: Scraped) -> Result<(), ResultsError> {
+        let Some(track) = self.tracks.get_mut(scraped.endpoint as usize) else { return Ok(()) };
+        let (sample, extra) = track.take(scraped, self.origin);
+        self.writer.server(&sample, &extra)
     }
 
     /// Says how many CPU seconds the client took in the second from run start that begins at `t_s`.
@@ -249,6 +263,7 @@ impl Collector {
             findings,
             stamps_left_out: self.left_out,
             answers_forgotten: self.first_answers.forgotten(),
+            scrapes: self.tracks.into_iter().map(|track| track.tally).collect(),
             writer: self.writer,
         }
     }
@@ -369,6 +384,11 @@ fn said(ended: &mut Ended) -> Option<(String, Option<u64>)> {
         Fate::Sent(timeline) => Some((timeline.answer.take()?, timeline.body_hash)),
         Fate::Unsent { .. } => None,
     }
+}
+
+/// One track for each page that is looked at.
+fn tracks(server: &ServerWatch) -> impl Iterator<Item = Track> {
+    server.metrics.iter().map(|_| Track::new(server.extra.clone()))
 }
 
 fn window_of(course: &PhaseCourse) -> Window {

@@ -436,6 +436,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         workloads: workloads.map(|workload| WorkloadEntry::new(&workload.name, &workload.slo)).collect(),
         skipped_rows: Vec::new(),
         answers_forgotten: 0,
+        server: Vec::new(),
         memory: None,
         about: BTreeMap::new(),
         verdict: None,
