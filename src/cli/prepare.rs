@@ -8,7 +8,7 @@ use super::args::ScenarioArgs;
 use super::environment;
 use super::exit::Failure;
 use super::live::{patiently, say};
-use crate::dataset::{Dataset, RowOrder, WhenExhausted};
+use crate::dataset::{Dataset, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics, Style};
 use crate::plan::Plan;
 use crate::plan::compose::Salt;
@@ -16,7 +16,7 @@ use crate::plan::composer::{Composer, Form, Prompts};
 use crate::plan::shard::Shard;
 use crate::protocol::BodyOptions;
 use crate::results::ResultsError;
-use crate::scenario::{History, Load, Overrides, PromptSource, Requests, Scenario};
+use crate::scenario::{Load, Overrides, PromptSource, Requests, Scenario};
 use crate::seed::Seed;
 
 /// A scenario that can be run.
@@ -95,7 +95,7 @@ pub(super) fn prepare(
 impl Prepared {
     /// How many requests the phases ask for, where each of them says so.
     pub(super) fn planned_requests(&self) -> Option<u64> {
-        let rows: u64 = self.datasets.iter().flatten().map(|dataset| u64::from(dataset.rows())).sum();
+        let rows: u64 = self.datasets.iter().flatten().map(|dataset| dataset.all_turns()).sum();
         let counts = self.scenario.phases.iter().map(|phase| match (phase.requests, phase.duration) {
             (Some(Requests::Count(count)), None) => Some(count),
             (Some(Requests::All), None) => Some(rows),
@@ -110,8 +110,7 @@ impl Prepared {
             let (PromptSource::Dataset(source), Some(dataset)) = (&workload.prompt, dataset) else {
                 return None;
             };
-            let (shuffle, when) = (source.shuffle, source.when_exhausted);
-            Some(RowOrder::new(dataset.rows(), shuffle, when, self.seed, &workload.name))
+            Some(dataset.order(source, self.seed, &workload.name))
         });
         let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows.collect()).of_shard(self.shard);
         let forms = self.scenario.workloads.iter().zip(&self.datasets).map(|(workload, dataset)| Form {
@@ -121,7 +120,7 @@ impl Prepared {
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
                 (PromptSource::Dataset(_), None) => unreachable!("every data set was scanned above"),
             },
-            history: workload.session.map_or(History::None, |session| session.history),
+            history: workload.history(dataset.as_deref()),
             options: BodyOptions {
                 model: model.to_owned(),
                 stream: workload.request.stream,
@@ -170,7 +169,7 @@ fn compare_requests_with_rows(
     datasets: &[Option<Arc<Dataset>>],
     notes: &mut Diagnostics,
 ) {
-    let all: u64 = datasets.iter().flatten().map(|dataset| u64::from(dataset.rows())).sum();
+    let all: u64 = datasets.iter().flatten().map(|dataset| dataset.all_turns()).sum();
     let wanted = scenario.phases.iter().map(|phase| match phase.requests {
         Some(Requests::Count(count)) => count,
         Some(Requests::All) => all,
@@ -183,12 +182,13 @@ fn compare_requests_with_rows(
     let wanted: u64 = wanted.sum();
     for (workload, dataset) in scenario.workloads.iter().zip(datasets) {
         let (PromptSource::Dataset(source), Some(dataset)) = (&workload.prompt, dataset) else { continue };
-        let rows = u64::from(dataset.rows());
+        let rows = dataset.all_turns();
         if wanted <= rows || scenario.workloads.len() > 1 {
             continue;
         }
+        let of = if dataset.is_conversations() { "turns" } else { "rows" };
         let message =
-            format!("workload `{}` has {rows} rows and the phases ask for {wanted} requests", workload.name);
+            format!("workload `{}` has {rows} {of} and the phases ask for {wanted} requests", workload.name);
         match source.when_exhausted {
             WhenExhausted::Error => notes.push(
                 Diagnostic::error(message)

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::amounts::{Certainty, Count, Span, middle_of_poisson};
 use super::lengths::Lengths;
 use crate::arrival::{Arrivals, Process};
-use crate::dataset::{Dataset, RowOrder, WhenExhausted};
+use crate::dataset::{Dataset, WhenExhausted};
 use crate::plan::{End, Plan, Start, Turn};
 use crate::record::EndedBy;
 use crate::scenario::{Load, Margin, Phase, PromptSource, Requests, Scenario};
@@ -65,7 +65,7 @@ pub(super) fn plan(scenario: &Arc<Scenario>, datasets: &[Option<Arc<Dataset>>]) 
     let seed = Seed(scenario.seed.unwrap_or_default());
     let rows = scenario.workloads.iter().zip(datasets).map(|(workload, dataset)| {
         let (PromptSource::Dataset(source), Some(dataset)) = (&workload.prompt, dataset) else { return None };
-        Some(RowOrder::new(dataset.rows(), source.shuffle, source.when_exhausted, seed, &workload.name))
+        Some(dataset.order(source, seed, &workload.name))
     });
     Plan::new(Arc::clone(scenario), seed, rows.collect())
 }
@@ -78,7 +78,10 @@ impl Preview {
         let mut look = Look {
             scenario,
             shares: weights.map(|weight| weight / total).collect(),
-            rows: datasets.iter().map(|dataset| dataset.as_ref().map(|dataset| dataset.rows())).collect(),
+            rows: datasets
+                .iter()
+                .map(|dataset| dataset.as_ref().map(|dataset| dataset.all_turns()))
+                .collect(),
             plan: plan(scenario, datasets),
             most: (MOST_WALKED / scenario.phases.len().max(1) as u64).max(1),
             walked: vec![Vec::new(); scenario.workloads.len()],
@@ -122,8 +125,8 @@ struct Look<'a> {
     scenario: &'a Scenario,
     /// Share of each workload.
     shares: Vec<f64>,
-    /// Rows of each workload's data set.
-    rows: Vec<Option<u32>>,
+    /// Requests that each workload's data set holds: its rows, or the turns of them.
+    rows: Vec<Option<u64>>,
     plan: Plan,
     /// Most sessions walked of each phase.
     most: u64,
@@ -237,7 +240,7 @@ impl Look<'_> {
                 Load::Closed { users, .. } => each.saturating_mul(users.into()),
                 Load::Open { .. } => each,
             },
-            Requests::All => self.rows.iter().flatten().map(|rows| u64::from(*rows)).sum(),
+            Requests::All => self.rows.iter().flatten().sum(),
         });
         let arrivals = match (&phase.load, phase.duration) {
             (Load::Open { process: Process::Gamma { rate, .. }, .. }, Some(duration)) => {
@@ -275,7 +278,7 @@ impl Look<'_> {
         let left = self.scenario.workloads.iter().enumerate().filter_map(|(index, workload)| {
             let PromptSource::Dataset(source) = &workload.prompt else { return None };
             let ends = source.when_exhausted != WhenExhausted::Repeat && self.shares[index] > 0.0;
-            let left = f64::from(self.rows[index]?) - self.requests[index]?;
+            let left = self.rows[index]? as f64 - self.requests[index]?;
             ends.then(|| left.max(0.0) / self.shares[index])
         });
         left.min_by(f64::total_cmp)

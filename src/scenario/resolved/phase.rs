@@ -120,8 +120,9 @@ fn write_times(out: &mut Lines<'_>, key: &str, law: TimeLaw) {
 
 pub(super) fn write_session(out: &mut Lines<'_>, session: &SessionForm) {
     match session.turns {
-        Distribution::Fixed(turns) => out.put("session.turns", turns),
-        Distribution::Uniform { min, max } => {
+        None => {}
+        Some(Distribution::Fixed(turns)) => out.put("session.turns", turns),
+        Some(Distribution::Uniform { min, max }) => {
             out.put("session.turns.uniform.min", min);
             out.put("session.turns.uniform.max", max);
         }
