@@ -12,9 +12,11 @@ use crate::report::{json, terminal};
 use crate::results::manifest::{
     ClockKind, FORMAT, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
 };
+use crate::results::memory::MemoryEntry;
 use crate::results::{Manifest, Place, ResultsError, Writer};
 use crate::scenario::{Endpoint, Load};
 use crate::stats::Verdict;
+use crate::stats::memory::BLOCK_TOKENS;
 
 /// What a run knows of itself before its first request.
 pub(super) struct Facts<'a> {
@@ -165,6 +167,7 @@ impl Facts<'_> {
                 .map(|workload| WorkloadEntry::new(&workload.name, &workload.slo))
                 .collect(),
             skipped_rows: self.skipped_rows(),
+            memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, BLOCK_TOKENS)),
             about: scenario.about.clone(),
             verdict: None,
         }

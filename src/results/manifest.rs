@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::memory::MemoryEntry;
 use crate::stats::{Finding, Slo, SloMetric, Verdict, WorkloadSetup};
 
 /// The number of this form of the manifest.
@@ -53,6 +54,9 @@ pub struct Manifest {
     pub workloads: Vec<WorkloadEntry>,
     /// Rows of data sets that were left out, by reason.
     pub skipped_rows: Vec<SkippedRows>,
+    /// The model in the server's memory, where the scenario tells of it.
+    #[serde(default)]
+    pub memory: Option<MemoryEntry>,
     /// Free text of the scenario's `[about]`.
     pub about: BTreeMap<String, String>,
     /// Whether the figures can be trusted; none while running.
@@ -297,6 +301,7 @@ pub(crate) mod tests {
                 reason: "no answer".to_owned(),
                 rows: 12,
             }],
+            memory: None,
             about: BTreeMap::new(),
             verdict: None,
         }
@@ -371,6 +376,7 @@ pub(crate) mod tests {
               "rows": 12
             }
           ],
+          "memory": null,
           "about": {},
           "verdict": {
             "verdict": "insufficient",

@@ -2,6 +2,7 @@
 //!
 //! A key enters here in the commit that makes it work; before that it is an unknown key.
 
+mod observed;
 mod schedule;
 mod tables;
 
@@ -55,6 +56,8 @@ pub enum Kind {
     Name,
     /// Any text that is not empty.
     Text,
+    /// The same over any number of lines.
+    Prose,
     /// The name of an environment variable.
     Variable,
     /// A file, relative to the one that names it.
@@ -93,6 +96,8 @@ pub enum Kind {
     Names,
     /// A part of a whole: 0.6 or `"60%"`.
     Share,
+    /// A number of bytes of at least 1.
+    Bytes,
     /// A number of tokens of at least 1.
     Tokens,
     /// A number of tokens, or a law they follow: the table `distribution`.
@@ -120,7 +125,7 @@ impl Kind {
     /// What it takes, in words that follow "takes".
     pub fn describe(self) -> String {
         match self {
-            Kind::Name | Kind::Text => "text".to_owned(),
+            Kind::Name | Kind::Text | Kind::Prose => "text".to_owned(),
             Kind::Variable => "the name of an environment variable".to_owned(),
             Kind::Path => "the path of a file".to_owned(),
             Kind::Url => "a URL".to_owned(),
@@ -136,6 +141,7 @@ impl Kind {
             Kind::Levels => "a list of rates".to_owned(),
             Kind::Names => "a list of names".to_owned(),
             Kind::Share => "a share, such as 0.6 or `\"60%\"`".to_owned(),
+            Kind::Bytes => "a size, such as `\"24GiB\"`".to_owned(),
             Kind::Tokens => "a number of tokens".to_owned(),
             Kind::Distribution => "a number of tokens or a distribution".to_owned(),
             Kind::Headers | Kind::Free | Kind::About | Kind::Table(_) => "a table".to_owned(),
@@ -152,6 +158,7 @@ impl Kind {
         match self {
             Kind::Duration { .. } => Some("seconds"),
             Kind::Rate | Kind::Level | Kind::Levels => Some("per second"),
+            Kind::Bytes => Some("bytes"),
             Kind::Tokens | Kind::Distribution => Some("tokens"),
             _ => None,
         }

@@ -15,13 +15,13 @@ use super::fields::{Fields, Problems, abridged};
 use super::origin::Origins;
 use super::secret::is_secret_name;
 use super::source::{self, Document};
-use super::transport;
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
     Connections, Endpoint, History, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS,
     Scenario, Secret, SessionForm, Target, Timeouts, Workload,
 };
+use super::{model, transport};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
 use crate::protocol::Api;
@@ -76,6 +76,8 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
         );
     }
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
+    let model =
+        top.has("model").then(|| top.table("model")).flatten().and_then(|fields| model::read(&fields));
     if let (Some(target), Some(phases)) = (&target, &phases)
         && target.transport.connections == Connections::PerUser
         && phases.iter().flat_map(Phase::loads).any(|load| !matches!(load.load, Load::Closed { .. }))
@@ -86,7 +88,7 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
     }
     let workloads = workloads.filter(|workloads| !workloads.is_empty())?;
     let phases = phases.filter(|phases| !phases.is_empty())?;
-    Some(Scenario { name: name?, seed, about, target: target?, workloads, phases, stop: stop? })
+    Some(Scenario { name: name?, seed, about, target: target?, workloads, phases, stop: stop?, model })
 }
 
 fn about(fields: &Fields<'_>, table: &tree::Table) -> BTreeMap<String, String> {

@@ -125,6 +125,7 @@ const NO_RATE: &str = r"^\s*[0.]+([eE]|\s*/)";
 const HEADER_NAME: &str = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$";
 const HEADER_VALUE: &str = r"^[\t -~]*$";
 const TOKENS: &str = "^[0-9]+(k|Ki|M|Mi)?$";
+const BYTES: &str = r"^[0-9]+(\.[0-9]+)? ?([kMGT]?B|[KMGT]iB)$";
 const URL: &str = r"^([hH][tT][tT][pP][sS]?://[^/?#@\s]+(/[^?#\s]*)?|unix:/[^?#\s]+)$";
 
 /// What a key of this kind takes.
@@ -134,6 +135,7 @@ fn value(kind: Kind) -> Value {
         Kind::Text | Kind::Path => {
             json!({ "type": "string", "pattern": r"\S", "not": { "pattern": r"[\x00-\x1f\x7f-\x9f]" } })
         }
+        Kind::Prose => json!({ "type": "string", "pattern": r"\S" }),
         Kind::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
         Kind::Url => json!({ "type": "string", "pattern": URL }),
         Kind::Boolean => json!({ "type": "boolean" }),
@@ -161,6 +163,10 @@ fn value(kind: Kind) -> Value {
         Kind::Share => json!({ "anyOf": [
             { "type": "number", "minimum": 0, "maximum": 1 },
             { "type": "string", "pattern": SHARE },
+        ] }),
+        Kind::Bytes => json!({ "anyOf": [
+            { "type": "integer", "minimum": 1 },
+            { "type": "string", "pattern": BYTES },
         ] }),
         Kind::Tokens => json!({ "anyOf": tokens() }),
         Kind::Distribution => {

@@ -25,7 +25,7 @@ use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
 use tonnage::run::stop::{Stop, StopSwitch};
 use tonnage::run::{Ending, Run};
-use tonnage::scenario::{History, Overrides, PromptSource, Scenario, Transport, parse};
+use tonnage::scenario::{Overrides, PromptSource, Scenario, Transport, parse};
 use tonnage::seed::Seed;
 use tonnage::sim::{Options, Profile, Server};
 use tonnage::stats::{Finding, SummaryRow, TimelineRow};
@@ -388,6 +388,7 @@ fn manifest() -> Manifest {
         phases: Vec::new(),
         workloads: Vec::new(),
         skipped_rows: Vec::new(),
+        memory: None,
         about: BTreeMap::new(),
         verdict: None,
     }

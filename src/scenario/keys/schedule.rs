@@ -43,7 +43,7 @@ session.think.exponential = "5s""#,
             "history",
             Kind::Choice(&["real", "recorded", "none"]),
             Fallback::Value(r#""real""#),
-            r#""recorded""#,
+            r#""none""#,
             "What a turn carries of those before it: all their prompts with the answers that the server gave, the \
              same with the answers that stand in the data set, or nothing.",
         ),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fallback, Key, Kind, Table, schedule};
+use super::{Fallback, Key, Kind, Table, observed, schedule};
 use crate::sim::Profile;
 
 pub(super) const fn key(
@@ -101,6 +101,13 @@ load.poisson = "6/s""#,
                 Fallback::None("the defaults of its keys"),
                 "{ errors_in_a_row = 20 }",
                 "When the run is stopped before its end.",
+            ),
+            key(
+                "model",
+                Kind::Table("model"),
+                Fallback::None("nothing is known of the model's memory"),
+                r#"{ path = "config.json", weights = "146GB", memory = "320GB" }"#,
+                "The model in the server's memory: what its keys and values take, and how much fits.",
             ),
         ],
     },
@@ -488,7 +495,7 @@ prompt.dataset = { path = "problems.jsonl", format = "gsm8k", shuffle = true }"#
             ),
             key(
                 "template",
-                Kind::Text,
+                Kind::Prose,
                 Fallback::None("the prompt as it stands"),
                 r#""{context}\n\nQuestion: {question}""#,
                 "The prompt, with columns of the row in braces; `{{` and `}}` are braces.",
@@ -636,6 +643,7 @@ output.max_tokens.uniform.max = "4Ki""#,
     schedule::PHASE_LOAD_TRACE,
     schedule::PHASE_LOAD_CLOSED,
     schedule::STOP,
+    observed::MODEL,
     Table {
         path: "slo",
         doc: "Limits one request must keep, all of them together.",

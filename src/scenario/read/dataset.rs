@@ -12,7 +12,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Source> {
     let when_exhausted = fields.value("when_exhausted", Field::choice);
     let when_exhausted = when_exhausted.and_then(|index| WhenExhausted::ALL.get(index).copied());
     let columns = columns(fields);
-    let template = fields.value("template", Field::text).and_then(|text| template(fields, &text));
+    let template = fields.value("template", Field::prose).and_then(|text| template(fields, &text));
     let few_shot = fields.has("few_shot").then(|| few_shot(fields));
     if let Some(format) = format {
         check_columns(fields, format, &columns);
