@@ -12,6 +12,7 @@ mod records;
 mod row;
 mod scan;
 mod template;
+pub mod tokenizer;
 mod trace;
 mod unpack;
 

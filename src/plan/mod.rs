@@ -60,7 +60,7 @@ pub enum End {
 }
 
 /// Loads whose numbers cannot follow those of another begin at multiples of this.
-const RANGE: u64 = 1_000_000_000;
+pub const RANGE: u64 = 1_000_000_000;
 
 /// Numbers of the next session and request.
 #[derive(Clone, Copy, Default)]
@@ -200,7 +200,7 @@ impl Plan {
         let start = load.start()?;
         let workload = &scenario.workloads[index];
         let session = load.numbers.session;
-        let form = workload.session;
+        let form = workload.session.as_ref();
         let rows = &mut self.rows[index];
         let mut row = match rows.as_mut().map(RowOrder::next) {
             None => None,
@@ -209,7 +209,7 @@ impl Plan {
         };
         let of_row = rows.as_ref().zip(row).and_then(|(rows, row)| rows.turns(row));
         let most = form
-            .and_then(|form| form.turns)
+            .and_then(|form| form.turns.as_ref())
             .map(|turns| turns.sample(&mut seed.indexed_stream("turns", &workload.name, session)).max(1));
         let count = match (of_row, most) {
             (Some(turns), most) => most.map_or(u64::from(turns), |most| most.min(turns.into())),

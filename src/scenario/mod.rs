@@ -141,7 +141,7 @@ impl Workload {
     pub fn history(&self, dataset: Option<&dataset::Dataset>) -> History {
         let is_conversations = dataset.is_some_and(dataset::Dataset::is_conversations);
         let default = if is_conversations { History::Real } else { History::None };
-        self.session.map_or(default, |session| session.history)
+        self.session.as_ref().map_or(default, |session| session.history)
     }
 }
 

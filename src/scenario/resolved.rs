@@ -1,5 +1,6 @@
 //! A scenario written out with nothing left open.
 
+mod lengths;
 mod phase;
 
 use std::path::PathBuf;
@@ -7,7 +8,6 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::{Endpoint, Loaded, Origins, PromptSource, Scenario, Transport, Workload};
-use crate::distribution::Distribution;
 use crate::stats::{KvLayout, ModelMemory};
 use crate::units::{write_bytes, write_duration};
 
@@ -130,13 +130,7 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             }
         }
     }
-    match workload.max_tokens {
-        Distribution::Fixed(tokens) => out.put("output.max_tokens", tokens),
-        Distribution::Uniform { min, max } => {
-            out.put("output.max_tokens.uniform.min", min);
-            out.put("output.max_tokens.uniform.max", max);
-        }
-    }
+    lengths::write(out, "output.max_tokens", &workload.max_tokens);
     if let Some(session) = &workload.session {
         phase::write_session(out, session);
     }

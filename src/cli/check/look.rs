@@ -66,7 +66,8 @@ struct Side<'a> {
 
 /// Turns of a session on average; of conversations cut short by a law, about.
 fn mean_turns(workload: &Workload, set: Option<&Dataset>) -> f64 {
-    let asked = workload.session.and_then(|session| session.turns).map(|turns| turns.mean().max(1.0));
+    let asked = workload.session.as_ref().and_then(|session| session.turns.as_ref());
+    let asked = asked.map(|turns| turns.mean().max(1.0));
     let of_rows = set.filter(|set| set.is_conversations());
     let of_rows = of_rows.map(|set| set.all_turns() as f64 / f64::from(set.rows().max(1)));
     match (of_rows, asked) {
@@ -285,7 +286,7 @@ impl<'a> Look<'a> {
         let mut of_rows = self.are_conversations.iter().zip(&side.shares);
         of_rows.any(|(is_conversation, share)| *is_conversation && *share > 0.0)
             || self.any_drawn(side, |workload| {
-                let turns = workload.session.and_then(|session| session.turns);
+                let turns = workload.session.as_ref().and_then(|session| session.turns.as_ref());
                 turns.is_some_and(|turns| turns.min() != turns.max())
             })
     }
