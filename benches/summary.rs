@@ -122,6 +122,7 @@ fn manifest(rows: u64) -> Manifest {
         skipped_rows: Vec::new(),
         memory: None,
         about: BTreeMap::new(),
+        objectives: Vec::new(),
         verdict: None,
     }
 }

@@ -20,12 +20,12 @@ use super::{
     Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS, Scenario,
     Secret, Target, Timeouts, Workload,
 };
-use super::{model, transport};
+use super::{model, objective, transport};
 use crate::dataset::{self, Format, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
 use crate::protocol::Api;
-use crate::stats::{Slo, SloMetric};
+use crate::stats::{Objective, Slo, SloMetric};
 
 pub(super) fn read(document: &Document) -> Result<Loaded, Diagnostics> {
     let problems = Problems::new(&document.sources, document.problems.clone());
@@ -75,6 +75,7 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
             help,
         );
     }
+    let objectives = objectives(top, phases.as_deref(), workloads.as_deref());
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
     let model =
         top.has("model").then(|| top.table("model")).flatten().and_then(|fields| model::read(&fields));
@@ -88,7 +89,31 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
     }
     let workloads = workloads.filter(|workloads| !workloads.is_empty())?;
     let phases = phases.filter(|phases| !phases.is_empty())?;
-    Some(Scenario { name: name?, seed, about, target: target?, workloads, phases, stop: stop?, model })
+    Some(Scenario {
+        name: name?,
+        seed,
+        about,
+        target: target?,
+        workloads,
+        phases,
+        objectives: objectives?,
+        stop: stop?,
+        model,
+    })
+}
+
+fn objectives(
+    top: &Fields<'_>,
+    phases: Option<&[Phase]>,
+    workloads: Option<&[Workload]>,
+) -> Option<Vec<Objective>> {
+    if !top.has("objective") {
+        return Some(Vec::new());
+    }
+    let tables = top.tables("objective");
+    // All are read before it is asked whether all could be.
+    let read = tables.iter().map(|fields| objective::read(fields, phases, workloads)).collect::<Vec<_>>();
+    read.into_iter().collect()
 }
 
 fn about(fields: &Fields<'_>, table: &tree::Table) -> BTreeMap<String, String> {

@@ -435,6 +435,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         skipped_rows: Vec::new(),
         memory: None,
         about: BTreeMap::new(),
+        objectives: Vec::new(),
         verdict: None,
     }
 }
