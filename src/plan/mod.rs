@@ -200,7 +200,7 @@ impl Plan {
         let start = load.start()?;
         let workload = &scenario.workloads[index];
         let session = load.numbers.session;
-        let form = workload.session;
+        let form = workload.session.as_ref();
         let count = form.map_or(1, |form| {
             form.turns.sample(&mut seed.indexed_stream("turns", &workload.name, session)).max(1)
         });

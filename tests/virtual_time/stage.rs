@@ -182,7 +182,7 @@ impl Stage {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
                 (_, dataset) => Prompts::Rows(Arc::clone(&dataset.as_ref().unwrap().1)),
             },
-            history: workload.session.map_or(History::None, |session| session.history),
+            history: workload.session.as_ref().map_or(History::None, |session| session.history),
             options: BodyOptions {
                 model: "m".to_owned(),
                 stream: workload.request.stream,
