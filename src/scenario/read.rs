@@ -21,7 +21,7 @@ use super::{
     Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS, Scenario,
     Secret, Target, Timeouts, Workload,
 };
-use super::{model, objective, transport};
+use super::{model, objective, server, transport};
 use crate::dataset::{self, Format, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
@@ -78,6 +78,8 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
     }
     let objectives = objectives(top, phases.as_deref(), workloads.as_deref());
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
+    let server = top.has("server").then(|| top.table("server")).flatten();
+    let server = server.and_then(|fields| server::read(&fields));
     let model =
         top.has("model").then(|| top.table("model")).flatten().and_then(|fields| model::read(&fields));
     if let (Some(target), Some(phases)) = (&target, &phases)
@@ -99,6 +101,7 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
         phases,
         objectives: objectives?,
         stop: stop?,
+        server,
         model,
     })
 }
