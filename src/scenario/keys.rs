@@ -2,6 +2,7 @@
 //!
 //! A key enters here in the commit that makes it work; before that it is an unknown key.
 
+mod judged;
 mod lengths;
 mod observed;
 mod schedule;
@@ -111,6 +112,10 @@ pub enum Kind {
     Numbers,
     /// A number of tokens, or a law they follow: the table `distribution`.
     Distribution,
+    /// One of the percentiles in results.
+    Percentile,
+    /// A number of at least 0 in the unit of the metric beside it.
+    Bound,
     /// Names of headers with their values.
     Headers,
     /// Whatever the server understands.
@@ -157,6 +162,12 @@ impl Kind {
             Kind::TokenList => "a list of numbers of tokens".to_owned(),
             Kind::Numbers => "a list of numbers".to_owned(),
             Kind::Distribution => "a number of tokens or a distribution".to_owned(),
+            Kind::Percentile => {
+                "a percentile in results: 50, 90, 95, 99, 99.9, or 1, 5, 10, 25, 75".to_owned()
+            }
+            Kind::Bound => {
+                "a value in the unit of its metric: a time, a share, a rate or a number".to_owned()
+            }
             Kind::Headers | Kind::Free | Kind::About | Kind::Table(_) => "a table".to_owned(),
             Kind::Tables(path) => format!("`[[{path}]]` tables"),
             Kind::Parameters { table, alone } => match find(table).key(alone) {

@@ -8,6 +8,7 @@
 mod fields;
 pub mod keys;
 mod model;
+mod objective;
 mod origin;
 mod overlay;
 mod phase;
@@ -49,7 +50,7 @@ use crate::diagnostic::Diagnostics;
 use crate::distribution::Distribution;
 use crate::protocol::Api;
 use crate::stats::memory::BLOCK_TOKENS;
-use crate::stats::{ModelMemory, Slo};
+use crate::stats::{ModelMemory, Objective, Slo};
 
 /// A scenario, complete and consistent.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,6 +67,8 @@ pub struct Scenario {
     pub workloads: Vec<Workload>,
     /// When it is asked, at least one, in order.
     pub phases: Vec<Phase>,
+    /// What must hold of the figures, in the order of the file.
+    pub objectives: Vec<Objective>,
     /// When the run is stopped before its end.
     pub stop: StopRules,
     /// What of the server's own metrics is looked at; `None` for nothing.

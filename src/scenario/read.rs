@@ -22,11 +22,11 @@ use super::{
     Connections, Endpoint, History, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS,
     Scenario, Secret, SessionForm, Target, Timeouts, Workload,
 };
-use super::{model, server, transport};
+use super::{model, objective, server, transport};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
 use crate::protocol::Api;
-use crate::stats::{Slo, SloMetric};
+use crate::stats::{Objective, Slo, SloMetric};
 
 pub(super) fn read(document: &Document) -> Result<Loaded, Diagnostics> {
     let problems = Problems::new(&document.sources, document.problems.clone());
@@ -76,6 +76,7 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
             help,
         );
     }
+    let objectives = objectives(top, phases.as_deref(), workloads.as_deref());
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
     let server = top.has("server").then(|| top.table("server")).flatten();
     let server = server.and_then(|fields| server::read(&fields));
@@ -98,10 +99,25 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
         target: target?,
         workloads,
         phases,
+        objectives: objectives?,
         stop: stop?,
         server,
         model,
     })
+}
+
+fn objectives(
+    top: &Fields<'_>,
+    phases: Option<&[Phase]>,
+    workloads: Option<&[Workload]>,
+) -> Option<Vec<Objective>> {
+    if !top.has("objective") {
+        return Some(Vec::new());
+    }
+    let tables = top.tables("objective");
+    // All are read before it is asked whether all could be.
+    let read = tables.iter().map(|fields| objective::read(fields, phases, workloads)).collect::<Vec<_>>();
+    read.into_iter().collect()
 }
 
 fn about(fields: &Fields<'_>, table: &tree::Table) -> BTreeMap<String, String> {

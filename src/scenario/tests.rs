@@ -1,5 +1,6 @@
 //! Scenarios read from text: what is taken, what is refused, and that nothing panics.
 
+mod judged;
 mod lengths;
 mod merging;
 mod schedule;
@@ -209,6 +210,7 @@ fn places(table: &str) -> Vec<String> {
         "workload" => vec![format!("workload.w{rest}.")],
         // Members of a list that is not there; see `further_loads_and_sessions_are_read_as_written`.
         "phase" if rest == ".also" => Vec::new(),
+        "objective" => Vec::new(),
         // Nor here; see `lengths`.
         "distribution" if rest == ".mix" => Vec::new(),
         "phase" => vec![format!("phase.p{rest}.")],

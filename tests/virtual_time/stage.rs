@@ -436,6 +436,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         server: Vec::new(),
         memory: None,
         about: BTreeMap::new(),
+        objectives: Vec::new(),
         verdict: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fallback, Key, Kind, Table, lengths, observed, schedule};
+use super::{Fallback, Key, Kind, Table, judged, lengths, observed, schedule};
 use crate::sim::Profile;
 
 pub(super) const fn key(
@@ -94,6 +94,13 @@ load.poisson = "6/s""#,
                 Fallback::None("no limits"),
                 r#"{ ttft = "2s" }"#,
                 "Limits one request must keep, unless its workload sets others.",
+            ),
+            key(
+                "objective",
+                Kind::Tables("objective"),
+                Fallback::None("nothing is required of the figures"),
+                r#"[{ metric = "ttft", percentile = 99, at_most = "3s" }]"#,
+                "What must hold of the figures; the program ends with exit code 5 where one is missed.",
             ),
             key(
                 "stop",
@@ -627,6 +634,7 @@ output.max_tokens = 256"#,
     schedule::PHASE_LOAD_STEPS,
     schedule::PHASE_LOAD_TRACE,
     schedule::PHASE_LOAD_CLOSED,
+    judged::OBJECTIVE,
     schedule::STOP,
     observed::SERVER,
     observed::MODEL,
