@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::prepare::Prepared;
 use crate::collect::{AnswerCheck, Truth};
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Row};
 use crate::diagnostic::{Diagnostic, Diagnostics, Location};
 use crate::scenario::Scenario;
 use crate::score::{Kind, Rule};
@@ -91,8 +91,8 @@ impl Key {
             let place = key.datasets.len();
             for index in 0..dataset.rows() {
                 let Ok(row) = dataset.row(index) else { continue };
-                if row.truth.is_some() {
-                    key.rows.entry(hash(&row.prompt)).or_insert((place, index));
+                if let (Some(question), true) = (question(&row), row.truth.is_some()) {
+                    key.rows.entry(hash(question)).or_insert((place, index));
                 }
             }
             key.datasets.push((Arc::clone(dataset), workload.score.clone()));
@@ -103,7 +103,7 @@ impl Key {
     fn known(&self, prompt: &str) -> Option<String> {
         let (place, index) = *self.rows.get(&hash(prompt))?;
         let (dataset, rule) = self.datasets.get(place)?;
-        let row = dataset.row(index).ok().filter(|row| row.prompt == prompt)?;
+        let row = dataset.row(index).ok().filter(|row| question(row) == Some(prompt))?;
         let truth = row.truth?;
         match rule {
             Some(rule) => Some(phrased(rule, &rule.truth(&truth)?, truth)),
@@ -129,6 +129,12 @@ fn phrased(rule: &Rule, value: &str, truth: String) -> String {
         Kind::Choice { .. } => format!("The answer is ({value})."),
         Kind::Exact | Kind::Contains | Kind::Regex { .. } => truth,
     }
+}
+
+/// The last that a row of one question says to the model.
+fn question(row: &Row) -> Option<&str> {
+    let [turn] = row.turns.as_slice() else { return None };
+    turn.asked().last()
 }
 
 fn hash(prompt: &str) -> u64 {

@@ -15,6 +15,7 @@ use crate::results::manifest::{
     WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
+use crate::results::objectives::{ObjectiveEntry, any_fails, undetermined};
 use crate::results::{Manifest, Place, ResultsError, Writer};
 use crate::scenario::{Endpoint, Load, MetricsPage};
 use crate::scrape::track::ScrapeTally;
@@ -88,14 +89,17 @@ impl Facts<'_> {
             fold,
             seconds,
             figures,
-            findings,
+            mut findings,
             scrapes,
             answers_forgotten,
             mut writer,
             ..
         } = collected;
-        let verdict = Verdict::of(&findings);
         let summary = fold.summary();
+        let mut manifest = self.manifest();
+        manifest.objectives.iter_mut().for_each(|objective| objective.judge(&summary));
+        findings.extend(undetermined(&manifest.objectives));
+        let verdict = Verdict::of(&findings);
         let tables = [
             writer.gaps(&fold.gaps()),
             writer.summary(&summary),
@@ -104,7 +108,6 @@ impl Facts<'_> {
             writer.flush(),
         ];
         let tables: Result<(), ResultsError> = tables.into_iter().collect();
-        let mut manifest = self.manifest();
         manifest.state = if tables.is_ok() { end.state } else { State::Stopped };
         manifest.origin_monotonic_ns = end.origin.monotonic_ns;
         if let Some(host) = &mut manifest.host {
@@ -139,11 +142,7 @@ impl Facts<'_> {
             return Err(Failure::unexpected(format!("the run was stopped: {failure}")));
         }
         written.map_err(Failure::unexpected)?;
-        Ok(match verdict {
-            Verdict::Valid => Exit::Done,
-            Verdict::Insufficient if !args.strict => Exit::Done,
-            Verdict::Insufficient | Verdict::Invalid => Exit::Invalid,
-        })
+        Ok(exit(verdict, any_fails(&manifest.objectives), args.strict))
     }
 
     /// A collector whose rows go to `writer`.
@@ -213,6 +212,7 @@ impl Facts<'_> {
             server: Vec::new(),
             memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
             about: scenario.about.clone(),
+            objectives: scenario.objectives.iter().map(ObjectiveEntry::from).collect(),
             verdict: None,
         }
     }
@@ -245,6 +245,16 @@ impl Facts<'_> {
             })
         });
         skipped.collect()
+    }
+}
+
+/// How to end with this verdict, where an objective was `missed` or none: figures that cannot stand miss nothing.
+pub(super) fn exit(verdict: Verdict, missed: bool, strict: bool) -> Exit {
+    match verdict {
+        Verdict::Invalid => Exit::Invalid,
+        Verdict::Insufficient if strict => Exit::Invalid,
+        _ if missed => Exit::Missed,
+        Verdict::Valid | Verdict::Insufficient => Exit::Done,
     }
 }
 

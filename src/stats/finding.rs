@@ -95,6 +95,8 @@ pub enum FindingKind {
     Unchecked,
     /// The same request got different answers.
     Inconsistent,
+    /// Objectives that the sample does not decide.
+    Undetermined,
     /// Shards did not begin a phase together.
     ShardsApart,
     /// Too many of the last requests failed, and the run was stopped.
@@ -116,6 +118,8 @@ pub enum Measure {
     Requests,
     /// So many times something.
     Times,
+    /// Objectives.
+    Objectives,
 }
 
 impl Measure {
@@ -126,6 +130,7 @@ impl Measure {
             Measure::Share => "share",
             Measure::Requests => "requests",
             Measure::Times => "times",
+            Measure::Objectives => "objectives",
         }
     }
 
@@ -137,6 +142,7 @@ impl Measure {
             Measure::Share => format!("{:.1} %", value * 100.0),
             Measure::Requests => format!("{value:.0} requests"),
             Measure::Times => format!("{value:.1} times"),
+            Measure::Objectives => format!("{value:.0}"),
         }
     }
 }
@@ -190,6 +196,7 @@ impl FindingKind {
             FindingKind::NotRightTruncated => "not_right_truncated",
             FindingKind::Unchecked => "unchecked",
             FindingKind::Inconsistent => "inconsistent",
+            FindingKind::Undetermined => "undetermined",
             FindingKind::ShardsApart => "shards_apart",
             FindingKind::StoppedByErrors => "stopped_by_errors",
             FindingKind::StoppedByErrorsInARow => "stopped_by_errors_in_a_row",
@@ -211,6 +218,7 @@ impl FindingKind {
             | FindingKind::Unchecked
             | FindingKind::StoppedByErrorsInARow => Measure::Requests,
             FindingKind::ShortWindow | FindingKind::StoppedOverSaturated => Measure::Times,
+            FindingKind::Undetermined => Measure::Objectives,
             _ => Measure::Share,
         }
     }
@@ -259,6 +267,7 @@ impl FindingKind {
             FindingKind::Inconsistent => {
                 "at temperature 0 they should be the same: a cache, batching or arithmetic changes them"
             }
+            FindingKind::Undetermined => "their intervals contain the bound, or there is none",
             FindingKind::ShardsApart => "for that long only a part of the load was offered",
             FindingKind::StoppedByErrors
             | FindingKind::StoppedByErrorsInARow
@@ -313,6 +322,7 @@ impl FindingKind {
             FindingKind::Inconsistent => {
                 "see column `consistent` of requests.csv; compare a run of one user with one of many"
             }
+            FindingKind::Undetermined => "run longer, or choose a bound that the sample can decide",
             FindingKind::ShardsApart => {
                 "give all shards one --start-at, synchronise their clocks, and run later phases on their own"
             }
@@ -425,6 +435,7 @@ impl fmt::Display for Finding {
             FindingKind::Inconsistent => {
                 write!(f, "{count} answers ({measured}) differ from the first one to the same request")
             }
+            FindingKind::Undetermined => write!(f, "{count} objectives are undetermined"),
             FindingKind::ShardsApart => {
                 write!(f, "the shards began up to {measured} apart (limit {threshold})")
             }
