@@ -1,6 +1,7 @@
 //! Data sets read from real files.
 
 mod formats;
+mod traces;
 
 use std::io::Write as _;
 

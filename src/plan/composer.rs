@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::compose::{Salt, synthetic};
+use super::compose::{Salt, sized, synthetic};
 use super::{End, Plan, Start, Turn, step};
 use crate::dataset::{self, Dataset};
 use crate::prompt::{Message, Outgoing, Role};
@@ -255,6 +255,11 @@ impl Recipe {
             }
             (Prompts::Rows(dataset), Some(row)) => {
                 let row = dataset.row(row as u32).map_err(|error| error.to_string())?;
+                if let Some(size) = &row.size {
+                    let request = step(turn.session, turn.turn);
+                    let messages = sized(self.salt, &form.workload, request, size);
+                    return Ok(Opening { messages, system: None, recorded: None, script: VecDeque::new() });
+                }
                 let mut script = VecDeque::from(row.turns);
                 let first = script.pop_front().ok_or("the row has no turn")?;
                 let system = row.system.map(|content| Message { role: Role::System, content });

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::dataset::RowOrder;
 use crate::record::{EndedBy, Planned};
-use crate::scenario::{Load, Requests, Scenario};
+use crate::scenario::{Load, Recording, Requests, Scenario};
 use crate::seed::Seed;
 use offering::{Left, Offering, without_row};
 use shard::Shard;
@@ -138,6 +138,15 @@ impl Plan {
         for load in &mut self.loads {
             load.phase = index as u32;
         }
+        for load in phase.loads() {
+            // The rows of a trace follow its times.
+            if let Load::Open { trace: Some(Recording::Workload { workload, skip, .. }), .. } = load.load
+                && let Some(place) = scenario.workloads.iter().position(|known| known.name == *workload)
+                && let Some(rows) = &mut self.rows[place]
+            {
+                rows.seek(*skip);
+            }
+        }
     }
 
     fn left(&self, requests: Option<Requests>) -> Left {
@@ -207,18 +216,18 @@ impl Plan {
             Some(Some(row)) => Some(row),
             Some(None) => return load.end(without_row(workload, index)),
         };
-        let of_row = rows.as_ref().zip(row).and_then(|(rows, row)| rows.turns(row));
+        let turns_of_row = rows.as_ref().zip(row).and_then(|(rows, row)| rows.turns(row));
         let most = form
             .and_then(|form| form.turns.as_ref())
             .map(|turns| turns.sample(&mut seed.indexed_stream("turns", &workload.name, session)).max(1));
-        let count = match (of_row, most) {
+        let count = match (turns_of_row, most) {
             (Some(turns), most) => most.map_or(u64::from(turns), |most| most.min(turns.into())),
             (None, most) => most.unwrap_or(1),
         };
         let mut pauses = form.map(|form| (form.think, seed.indexed_stream("think", &workload.name, session)));
         let mut turns = Vec::new();
         for turn in 0..count as u32 {
-            let is_new_row = turn == 0 || of_row.is_none();
+            let is_new_row = turn == 0 || turns_of_row.is_none();
             if turn > 0 && !load.left.allows_turn(index, is_new_row) {
                 break;
             }
@@ -235,6 +244,9 @@ impl Plan {
                 Some((law, stream)) if turn > 0 => law.sample(stream),
                 _ => Duration::ZERO,
             };
+            let of_row = row.filter(|_| workload.uses_output_tokens()).and_then(|row| {
+                rows.as_ref().and_then(|rows| rows.lengths(row)).and_then(|lengths| lengths.output)
+            });
             let mut lengths = seed.indexed_stream("output", &workload.name, step(session, turn));
             let planned = Planned {
                 request: load.numbers.request,
@@ -243,7 +255,7 @@ impl Plan {
                 phase: load.phase,
                 workload: index as u32,
                 dataset_row: row.map(u64::from),
-                output_tokens_planned: Some(workload.max_tokens.sample(&mut lengths) as u32),
+                output_tokens_planned: of_row.or_else(|| Some(workload.max_tokens.sample(&mut lengths) as u32)),
                 ..Planned::default()
             };
             load.numbers.request += 1;

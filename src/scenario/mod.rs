@@ -34,7 +34,7 @@ use serde_json::{Map, Value};
 
 pub use origin::Origins;
 pub use phase::{
-    Also, History, Load, Margin, Phase, PhaseLoad, Requests, Rhythm, SessionForm, StopRules, WhenFull,
+    Also, History, Load, Margin, Phase, PhaseLoad, Recording, Requests, Rhythm, SessionForm, StopRules, WhenFull,
 };
 pub use reference::reference;
 pub use resolved::{explained, resolved};
@@ -140,7 +140,7 @@ pub struct Workload {
     pub weight: f64,
     /// Where its prompts come from.
     pub prompt: PromptSource,
-    /// Longest answer asked for, in tokens, at least 1.
+    /// Longest answer asked for, in tokens, at least 1; not looked at where rows say it.
     pub max_tokens: Distribution,
     /// How its requests make conversations; `None` where each stands alone.
     pub session: Option<SessionForm>,
@@ -157,6 +157,11 @@ impl Workload {
         let is_conversations = dataset.is_some_and(dataset::Dataset::is_conversations);
         let default = if is_conversations { History::Real } else { History::None };
         self.session.as_ref().map_or(default, |session| session.history)
+    }
+
+    /// Whether its answers are asked to be as long as the rows of its data set say.
+    pub fn uses_output_tokens(&self) -> bool {
+        matches!(&self.prompt, PromptSource::Dataset(source) if source.uses_output_tokens)
     }
 }
 

@@ -54,7 +54,7 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
     let tables = top.tables("workload");
     check_names(&tables);
     let workloads = tables.iter().map(|fields| workload(fields, request.as_ref(), &slo));
-    let workloads = workloads.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>();
+    let mut workloads = workloads.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>();
     if let (Some(workloads), Some(first)) = (&workloads, tables.first())
         && workloads.iter().all(|workload| workload.weight == 0.0)
     {
@@ -66,6 +66,9 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
     check_names(&tables);
     let phases = tables.iter().map(|fields| phase::phase(fields, workloads.as_deref()));
     let phases = phases.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>();
+    if let (Some(workloads), Some(phases)) = (&mut workloads, &phases) {
+        phase::limit_traces(workloads, phases);
+    }
     if let (Some(phases), Some(first)) = (&phases, tables.first())
         && phases.iter().all(|phase| !phase.measure)
     {
@@ -355,7 +358,8 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
         let temperature = fields.own("temperature", Field::number);
         (stream, temperature, fields.own("max_tokens", Field::tokens), extra(&fields))
     });
-    let length = fields.table("output").and_then(|fields| {
+    let of_rows = fields.table("output").is_some_and(|fields| says_dataset(&fields));
+    let length = fields.table("output").filter(|_| !of_rows).and_then(|fields| {
         if fields.has("max_tokens") { Some(lengths::distribution(&fields, "max_tokens")) } else { None }
     });
     let session = fields.has("session").then(|| fields.table("session")).flatten();
@@ -378,10 +382,23 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
     let max_tokens = length.unwrap_or(Some(default_length))?;
     let session = session.map_or(Some(None), |session| session.map(Some))?;
     let mut prompt = prompt?;
+    match &mut prompt {
+        PromptSource::Dataset(source) => source.uses_output_tokens = of_rows,
+        _ if of_rows => {
+            let message = "`max_tokens = \"dataset\"` takes lengths from rows, and this workload has none";
+            fields.problems.error(fields.place("output"), message, "give a number, or a data set");
+        }
+        _ => {}
+    }
     if let Some(session) = &session {
         check_session(fields, session, &mut prompt);
     }
     Some(Workload { name: name?, weight: weight?, prompt, max_tokens, session, slo, request })
+}
+
+fn says_dataset(fields: &Fields<'_>) -> bool {
+    !fields.holds_table("max_tokens")
+        && fields.peek("max_tokens", Field::text).is_some_and(|text| text == "dataset")
 }
 
 /// Rows can say how many turns a conversation has and what was answered; made-up text cannot.

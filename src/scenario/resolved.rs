@@ -138,6 +138,9 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             for (column, name) in set.columns.all() {
                 out.put(&format!("prompt.dataset.columns.{column}"), quoted(name));
             }
+            if let Some((_, unit)) = &set.columns.time {
+                out.put("prompt.dataset.columns.time_unit", quoted(unit.name()));
+            }
             out.maybe(
                 "prompt.dataset.template",
                 set.template.as_ref().map(|template| quoted(template.text())),
@@ -148,7 +151,10 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             }
         }
     }
-    lengths::write(out, "output.max_tokens", &workload.max_tokens);
+    match workload.uses_output_tokens() {
+        true => out.put("output.max_tokens", quoted("dataset")),
+        false => lengths::write(out, "output.max_tokens", &workload.max_tokens),
+    }
     if let Some(session) = &workload.session {
         phase::write_session(out, session);
     }

@@ -23,6 +23,8 @@ pub(super) struct Look<'a> {
     scenario: &'a Scenario,
     /// Requests that each workload's data set holds: its rows, or the turns of them.
     rows: Vec<Option<u64>>,
+    /// Tokens asked for of an answer of each workload, on average.
+    answers: Vec<f64>,
     /// Turns of a session of each workload, on average.
     turns: Vec<f64>,
     /// Whether the rows of each workload say how many turns a session has.
@@ -64,6 +66,18 @@ struct Side<'a> {
     turns: f64,
 }
 
+/// Tokens asked for of an answer, on average.
+fn mean_answer(workload: &Workload, set: Option<&Dataset>) -> f64 {
+    let stated = set.filter(|_| workload.uses_output_tokens()).map(Dataset::lengths);
+    match stated.filter(|lengths| !lengths.is_empty()) {
+        Some(lengths) => {
+            let sum: f64 = lengths.iter().filter_map(|lengths| lengths.output).map(f64::from).sum();
+            sum / lengths.len() as f64
+        }
+        None => workload.max_tokens.mean(),
+    }
+}
+
 /// Turns of a session on average; of conversations cut short by a law, about.
 fn mean_turns(workload: &Workload, set: Option<&Dataset>) -> f64 {
     let asked = workload.session.as_ref().and_then(|session| session.turns.as_ref());
@@ -90,6 +104,12 @@ impl<'a> Look<'a> {
             rows: datasets
                 .iter()
                 .map(|dataset| dataset.as_ref().map(|dataset| dataset.all_turns()))
+                .collect(),
+            answers: scenario
+                .workloads
+                .iter()
+                .zip(datasets)
+                .map(|(workload, set)| mean_answer(workload, set.as_deref()))
                 .collect(),
             turns: scenario
                 .workloads
@@ -393,7 +413,7 @@ impl<'a> Look<'a> {
             let requests = self.requests[index]?;
             sum += match is_exact {
                 true => self.walked[index].iter().sum::<u64>() as f64,
-                false => requests * workload.max_tokens.mean(),
+                false => requests * self.answers[index],
             };
         }
         Some(sum.round() as u64)

@@ -76,6 +76,12 @@ pub(super) fn plan(scenario: &Arc<Scenario>, datasets: &[Option<Arc<Dataset>>]) 
     Plan::new(Arc::clone(scenario), seed, rows.collect())
 }
 
+/// Lengths of a data set's prompts in words, and in characters where they are texts.
+fn of_rows(dataset: &Dataset) -> (Option<Lengths>, Option<Lengths>) {
+    let (words, characters) = Lengths::of_prompts(dataset).unzip();
+    (words, characters.flatten())
+}
+
 impl Preview {
     /// Looks ahead. `datasets` are those of the workloads, in order; `service_time` is what a request takes.
     pub(super) fn of(
@@ -101,7 +107,7 @@ impl Preview {
         let workloads = workloads.map(|(index, (workload, dataset))| {
             let (prompt_words, prompt_characters) = match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => (Some(Lengths::all(*words)), None),
-                (PromptSource::Dataset(_), Some(dataset)) => Lengths::of_prompts(dataset).unzip(),
+                (PromptSource::Dataset(_), Some(dataset)) => of_rows(dataset),
                 (PromptSource::Dataset(_), None) => (None, None),
             };
             WorkloadPreview {
