@@ -43,13 +43,18 @@ pub(super) fn sized(salt: Salt, workload: &str, request: u64, size: &Size) -> Ve
 
 /// Adds `count` words to `text`.
 fn append(text: &mut String, stream: &mut Stream, count: u64) {
-    let words = &*WORDS;
     for _ in 0..count {
         if !text.is_empty() {
             text.push(' ');
         }
-        text.push_str(words[stream.below(words.len() as u64) as usize]);
+        text.push_str(word(stream));
     }
+}
+
+/// One word.
+pub(super) fn word(stream: &mut Stream) -> &'static str {
+    let words = &*WORDS;
+    words[stream.below(words.len() as u64) as usize]
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::compose::{Salt, sized, synthetic};
+use super::needle;
 use super::{End, Plan, Start, Turn, step};
 use crate::dataset::{self, Dataset};
 use crate::prompt::{Message, Outgoing, Role};
@@ -25,6 +26,11 @@ pub enum Prompts {
     },
     /// Rows of a data set.
     Rows(Arc<Dataset>),
+    /// Needles in text of our own.
+    Needle {
+        /// Other needles beside the one that is asked for.
+        distractors: u32,
+    },
 }
 
 /// What the requests of one workload have in common.
@@ -251,6 +257,12 @@ impl Recipe {
         match (&form.prompts, turn.dataset_row) {
             (Prompts::Synthetic { words }, _) => {
                 let messages = synthetic(self.salt, &form.workload, step(turn.session, turn.turn), *words);
+                Ok(Opening { messages, system: None, recorded: None, script: VecDeque::new() })
+            }
+            (Prompts::Needle { distractors }, _) => {
+                let needle = turn.needle.ok_or("the plan names no needle")?;
+                let request = step(turn.session, turn.turn);
+                let messages = needle::prompt(self.salt, &form.workload, request, needle, *distractors);
                 Ok(Opening { messages, system: None, recorded: None, script: VecDeque::new() })
             }
             (Prompts::Rows(dataset), Some(row)) => {

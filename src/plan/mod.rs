@@ -7,15 +7,16 @@
 
 pub mod compose;
 pub mod composer;
+pub mod needle;
 mod offering;
 pub mod shard;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dataset::RowOrder;
+use crate::dataset::{Dataset, RowOrder, WhenExhausted};
 use crate::record::{EndedBy, Planned};
-use crate::scenario::{Load, Recording, Requests, Scenario};
+use crate::scenario::{Load, PromptSource, Recording, Requests, Scenario, Workload};
 use crate::seed::Seed;
 use offering::{Left, Offering, without_row};
 use shard::Shard;
@@ -210,6 +211,10 @@ impl Plan {
         let workload = &scenario.workloads[index];
         let session = load.numbers.session;
         let form = workload.session.as_ref();
+        let cells = match &workload.prompt {
+            PromptSource::Needle(form) => Some(form),
+            PromptSource::Synthetic { .. } | PromptSource::Dataset(_) => None,
+        };
         let rows = &mut self.rows[index];
         let mut row = match rows.as_mut().map(RowOrder::next) {
             None => None,
@@ -254,7 +259,8 @@ impl Plan {
                 turn,
                 phase: load.phase,
                 workload: index as u32,
-                dataset_row: row.map(u64::from),
+                dataset_row: row.filter(|_| cells.is_none()).map(u64::from),
+                needle: row.zip(cells).and_then(|(cell, form)| form.cell(cell)),
                 output_tokens_planned: of_row.or_else(|| Some(workload.max_tokens.sample(&mut lengths) as u32)),
                 ..Planned::default()
             };
@@ -264,6 +270,24 @@ impl Plan {
         load.numbers.session += 1;
         Some(Session { start, turns })
     }
+}
+
+/// In which order the rows of each workload are taken: those of its data set, of which `datasets` are all, or its
+/// cells.
+pub fn row_orders(
+    scenario: &Scenario,
+    datasets: &[Option<Arc<Dataset>>],
+    seed: Seed,
+) -> Vec<Option<RowOrder>> {
+    let workloads = scenario.workloads.iter().zip(datasets);
+    let order = |(workload, dataset): (&Workload, &Option<Arc<Dataset>>)| match &workload.prompt {
+        PromptSource::Synthetic { .. } => None,
+        PromptSource::Needle(form) => {
+            Some(RowOrder::new(form.cells(), false, WhenExhausted::Stop, seed, &workload.name))
+        }
+        PromptSource::Dataset(source) => Some(dataset.as_ref()?.order(source, seed, &workload.name)),
+    };
+    workloads.map(order).collect()
 }
 
 /// By what the streams of a turn are told apart.

@@ -19,7 +19,7 @@ use super::source::{self, Document};
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
-    Connections, Endpoint, History, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS,
+    Connections, Endpoint, History, Load, Loaded, NeedleForm, Phase, PromptSource, RequestOptions, SIMULATED_APIS,
     Scenario, Secret, SessionForm, Target, Timeouts, Workload,
 };
 use super::{model, objective, server, transport};
@@ -405,6 +405,10 @@ fn says_dataset(fields: &Fields<'_>) -> bool {
 fn check_session(fields: &Fields<'_>, session: &SessionForm, prompt: &mut PromptSource) {
     match prompt {
         PromptSource::Dataset(source) => source.needs_answers = session.history == History::Recorded,
+        PromptSource::Needle(_) => {
+            let message = "every needle is asked for on its own, not in conversations";
+            fields.problems.error(fields.place("session"), message, "leave `session` out");
+        }
         PromptSource::Synthetic { .. } => {
             if session.turns.is_none() {
                 let message = "conversations of made-up prompts need `turns`";
@@ -437,10 +441,32 @@ fn prompt(fields: &Fields<'_>) -> Option<PromptSource> {
         let words = fields.table("synthetic")?.value("words", Field::integer)?;
         return Some(PromptSource::Synthetic { words });
     }
+    if fields.has("needle") {
+        return needle(&fields.table("needle")?).map(PromptSource::Needle);
+    }
     if !fields.has("dataset") {
         return None;
     }
     dataset::read(&fields.table("dataset")?).map(PromptSource::Dataset)
+}
+
+fn needle(fields: &Fields<'_>) -> Option<NeedleForm> {
+    let depths = fields.value("depths", Field::numbers);
+    let lengths = fields.value("lengths", Field::token_list);
+    let repeats = fields.value("repeats", Field::integer);
+    let distractors = fields.value("distractors", Field::integer);
+    let (depths, lengths) = (depths?, lengths?);
+    let (repeats, distractors) = (u32::try_from(repeats?).ok()?, u32::try_from(distractors?).ok()?);
+    if depths.iter().any(|depth| *depth > 1.0) {
+        let help = "0 is the beginning of the prompt, 1 its end";
+        fields.problems.error(fields.place("depths"), "a depth is a share from 0 to 1", help);
+    }
+    let least = NeedleForm::shortest(distractors);
+    if lengths.iter().any(|length| *length < least) {
+        let message = format!("a prompt needs {least} tokens to hide the needle and its distractors");
+        fields.problems.error(fields.place("lengths"), message, "make it longer, or ask for fewer distractors");
+    }
+    Some(NeedleForm { depths, lengths, repeats, distractors })
 }
 
 pub(super) fn existing_file(field: Field<'_>, problems: &Problems<'_>) -> Result<PathBuf, Refusal> {

@@ -130,6 +130,13 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
     out.put("weight", number(workload.weight));
     match &workload.prompt {
         PromptSource::Synthetic { words } => out.put("prompt.synthetic.words", words),
+        PromptSource::Needle(form) => {
+            let list = |values: Vec<String>| format!("[{}]", values.join(", "));
+            out.put("prompt.needle.depths", list(form.depths.iter().map(|depth| number(*depth)).collect()));
+            out.put("prompt.needle.lengths", list(form.lengths.iter().map(u64::to_string).collect()));
+            out.put("prompt.needle.repeats", form.repeats);
+            out.put("prompt.needle.distractors", form.distractors);
+        }
         PromptSource::Dataset(set) => {
             out.put("prompt.dataset.path", quoted(&set.path.to_string_lossy()));
             out.maybe("prompt.dataset.format", set.format.map(|format| quoted(format.name())));

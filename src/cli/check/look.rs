@@ -13,7 +13,7 @@ use super::preview::{AlsoPreview, PhasePreview, ends_with_the_server};
 use crate::dataset::{Dataset, WhenExhausted};
 use crate::plan::{End, Plan, Start, Turn};
 use crate::record::EndedBy;
-use crate::scenario::{Load, Margin, Phase, PromptSource, Requests, Scenario, Workload};
+use crate::scenario::{Load, Margin, Phase, Requests, Scenario, Workload};
 
 /// Most sessions that are walked, all phases together.
 const MOST_WALKED: u64 = 100_000;
@@ -101,9 +101,11 @@ impl<'a> Look<'a> {
         let loads = scenario.phases.iter().map(|phase| 1 + phase.also.len()).sum::<usize>() as u64;
         Look {
             scenario,
-            rows: datasets
+            rows: scenario
+                .workloads
                 .iter()
-                .map(|dataset| dataset.as_ref().map(|dataset| dataset.all_turns()))
+                .zip(datasets)
+                .map(|(workload, set)| workload.rows(set.as_deref()))
                 .collect(),
             answers: scenario
                 .workloads
@@ -312,7 +314,7 @@ impl<'a> Look<'a> {
     }
 
     fn draws_on_data(&self, side: &Side<'_>) -> bool {
-        self.any_drawn(side, |workload| matches!(workload.prompt, PromptSource::Dataset(_)))
+        self.any_drawn(side, |workload| workload.when_exhausted().is_some())
     }
 
     fn any_drawn(&self, side: &Side<'_>, is_so: impl Fn(&Workload) -> bool) -> bool {
@@ -354,8 +356,7 @@ impl<'a> Look<'a> {
     /// where earlier phases depend on the server.
     fn rows_left(&self, side: &Side<'_>) -> Option<f64> {
         let left = self.scenario.workloads.iter().enumerate().filter_map(|(index, workload)| {
-            let PromptSource::Dataset(source) = &workload.prompt else { return None };
-            let ends = source.when_exhausted != WhenExhausted::Repeat && side.shares[index] > 0.0;
+            let ends = workload.when_exhausted()? != WhenExhausted::Repeat && side.shares[index] > 0.0;
             let left = self.rows[index]? as f64 - self.requests[index]?;
             ends.then(|| left.max(0.0) / side.shares[index])
         });
@@ -365,7 +366,7 @@ impl<'a> Look<'a> {
     /// Whether a load draws on a data set that ends.
     fn has_ending_data(&self, side: &Side<'_>) -> bool {
         self.any_drawn(side, |workload| {
-            matches!(&workload.prompt, PromptSource::Dataset(set) if set.when_exhausted != WhenExhausted::Repeat)
+            workload.when_exhausted().is_some_and(|when| when != WhenExhausted::Repeat)
         })
     }
 

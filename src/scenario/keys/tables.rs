@@ -433,7 +433,7 @@ slo.ttft = "5s""#,
         example: r#"[[workload]]
 name = "problems"
 prompt.dataset = "problems.jsonl""#,
-        one_of: &["synthetic", "dataset"],
+        one_of: &["synthetic", "dataset", "needle"],
         keys: &[
             key(
                 "synthetic",
@@ -448,6 +448,55 @@ prompt.dataset = "problems.jsonl""#,
                 Fallback::None("another kind"),
                 r#"{ path = "problems.jsonl", shuffle = true }"#,
                 "Rows of a file.",
+            ),
+            key(
+                "needle",
+                Kind::Table("workload.prompt.needle"),
+                Fallback::None("another kind"),
+                r#"{ depths = [0, 0.5, 1], lengths = ["4Ki", "32Ki"] }"#,
+                "Sentences hidden in long text, and questions about them.",
+            ),
+        ],
+    },
+    Table {
+        path: "workload.prompt.needle",
+        doc: "Retrieval: in text of our own one sentence gives a number, and the question asks for it. Every length \
+              is asked for with every depth; `requests = \"all\"` sends each of these prompts once, and without it \
+              the phase ends with them.",
+        example: r#"[[workload]]
+name = "needles"
+prompt.needle.depths = [0, 0.25, 0.5, 0.75, 1]
+prompt.needle.lengths = ["4Ki", "16Ki", "64Ki"]
+prompt.needle.repeats = 4"#,
+        one_of: &[],
+        keys: &[
+            key(
+                "depths",
+                Kind::Numbers,
+                REQUIRED,
+                "[0, 0.5, 1]",
+                "How deep the sentence lies: 0 at the beginning of the prompt, 1 before the question.",
+            ),
+            key(
+                "lengths",
+                Kind::TokenList,
+                REQUIRED,
+                r#"["4Ki", "32Ki"]"#,
+                "Lengths of the whole prompt. They are counted in words: how many tokens those are, the model decides.",
+            ),
+            key(
+                "repeats",
+                Kind::Integer { min: 1, max: 1_000_000 },
+                Fallback::Value("1"),
+                "4",
+                "How often each length is asked for with each depth, every time with other text.",
+            ),
+            key(
+                "distractors",
+                Kind::Integer { min: 0, max: 1_000 },
+                Fallback::Value("0"),
+                "3",
+                "Sentences of the same form in each prompt that give the numbers of other things.",
             ),
         ],
     },
