@@ -56,7 +56,9 @@ fn write(out: &mut impl std::io::Write, format: Format, bytes: u64) {
             _ => {
                 let ids = (0..14).map(|id| (row * 14 + id).to_string()).collect::<Vec<_>>().join(", ");
                 let at = row * 100;
-                format!("{{\"timestamp\": {at}, \"input_length\": 7000, \"output_length\": 52, \"hash_ids\": [{ids}]}}\n")
+                format!(
+                    "{{\"timestamp\": {at}, \"input_length\": 7000, \"output_length\": 52, \"hash_ids\": [{ids}]}}\n"
+                )
             }
         };
         written += line.len() as u64;

@@ -261,7 +261,8 @@ impl Plan {
                 workload: index as u32,
                 dataset_row: row.filter(|_| cells.is_none()).map(u64::from),
                 needle: row.zip(cells).and_then(|(cell, form)| form.cell(cell)),
-                output_tokens_planned: of_row.or_else(|| Some(workload.max_tokens.sample(&mut lengths) as u32)),
+                output_tokens_planned: of_row
+                    .or_else(|| Some(workload.max_tokens.sample(&mut lengths) as u32)),
                 ..Planned::default()
             };
             load.numbers.request += 1;

@@ -12,7 +12,8 @@ use crate::scenario::NeedleForm;
 use crate::seed::{Seed, Stream};
 
 /// Plain sentences, one a line, none of which can be taken for a needle.
-static FILLER: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("../../datasets/filler.txt").lines().collect());
+static FILLER: LazyLock<Vec<&str>> =
+    LazyLock::new(|| include_str!("../../datasets/filler.txt").lines().collect());
 
 /// What is hidden in one prompt.
 struct Hidden {
@@ -144,7 +145,9 @@ mod tests {
     fn the_shortest_prompt_can_be_made_and_the_filler_hides_nothing() {
         let length = NeedleForm::shortest(3) as u32;
         assert_eq!(text(0, 0.5, length, 3).split_whitespace().count(), length as usize);
-        let clean = |sentence: &&str| !sentence.contains("secret") && !sentence.contains(|c: char| c.is_ascii_digit());
+        let clean = |sentence: &&str| {
+            !sentence.contains("secret") && !sentence.contains(|c: char| c.is_ascii_digit())
+        };
         assert!(FILLER.len() >= 1_000 && FILLER.iter().all(clean));
     }
 }

@@ -34,7 +34,8 @@ use serde_json::{Map, Value};
 
 pub use origin::Origins;
 pub use phase::{
-    Also, History, Load, Margin, Phase, PhaseLoad, Recording, Requests, Rhythm, SessionForm, StopRules, WhenFull,
+    Also, History, Load, Margin, Phase, PhaseLoad, Recording, Requests, Rhythm, SessionForm, StopRules,
+    WhenFull,
 };
 pub use reference::reference;
 pub use resolved::{explained, resolved};
@@ -228,7 +229,8 @@ impl NeedleForm {
 
     /// Prompts in all: depths times lengths times repeats.
     pub fn cells(&self) -> u32 {
-        let cells = self.depths.len().saturating_mul(self.lengths.len()).saturating_mul(self.repeats as usize);
+        let cells =
+            self.depths.len().saturating_mul(self.lengths.len()).saturating_mul(self.repeats as usize);
         u32::try_from(cells).unwrap_or(u32::MAX)
     }
 

@@ -19,8 +19,8 @@ use super::source::{self, Document};
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
-    Connections, Endpoint, History, Load, Loaded, NeedleForm, Phase, PromptSource, RequestOptions, SIMULATED_APIS,
-    Scenario, Secret, SessionForm, Target, Timeouts, Workload,
+    Connections, Endpoint, History, Load, Loaded, NeedleForm, Phase, PromptSource, RequestOptions,
+    SIMULATED_APIS, Scenario, Secret, SessionForm, Target, Timeouts, Workload,
 };
 use super::{model, objective, server, transport};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -464,7 +464,11 @@ fn needle(fields: &Fields<'_>) -> Option<NeedleForm> {
     let least = NeedleForm::shortest(distractors);
     if lengths.iter().any(|length| *length < least) {
         let message = format!("a prompt needs {least} tokens to hide the needle and its distractors");
-        fields.problems.error(fields.place("lengths"), message, "make it longer, or ask for fewer distractors");
+        fields.problems.error(
+            fields.place("lengths"),
+            message,
+            "make it longer, or ask for fewer distractors",
+        );
     }
     Some(NeedleForm { depths, lengths, repeats, distractors })
 }

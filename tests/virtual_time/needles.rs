@@ -29,7 +29,8 @@ fn cells(play: &Play) -> Vec<[&str; 2]> {
     play.rows.iter().map(|row| ["needle_depth", "needle_length"].map(|name| &row[name])).collect()
 }
 
-const GRID: [[&str; 2]; 6] = [["0", "100"], ["0.5", "100"], ["1", "100"], ["0", "400"], ["0.5", "400"], ["1", "400"]];
+const GRID: [[&str; 2]; 6] =
+    [["0", "100"], ["0.5", "100"], ["1", "100"], ["0", "400"], ["0.5", "400"], ["1", "400"]];
 
 #[test]
 fn all_cells_are_sent_once_a_repeat_with_their_lengths() {
@@ -56,6 +57,9 @@ fn the_simulated_server_finds_what_is_hidden() {
     let phase = "requests = \"all\"\nload.closed = 1";
     let play = needles(", distractors = 2", phase).simulated(Profile::named("8b-h100").unwrap());
     assert_eq!(play.ended("ok"), 6);
-    let ends = play.rows.iter().all(|row| &row["finish_reason"] == "stop" && row.number("output_tokens") == Some(7.0));
+    let ends = play
+        .rows
+        .iter()
+        .all(|row| &row["finish_reason"] == "stop" && row.number("output_tokens") == Some(7.0));
     assert!(ends, "an answer that found it has the seven words of the needle");
 }

@@ -65,11 +65,15 @@ fn each_row_is_sent_at_its_time_with_its_lengths() {
 
 #[test]
 fn phases_take_their_own_parts_at_their_own_speed() {
-    let phases = phase("late", ", skip = \"200ms\", window = \"2s\", speed = 2") + &phase("early", ", window = \"150ms\"");
+    let phases = phase("late", ", skip = \"200ms\", window = \"2s\", speed = 2")
+        + &phase("early", ", window = \"150ms\"");
     let play = replay(&phases).scripted(quick);
     let rows = |name| play.phase(name).iter().map(|row| row["dataset_row"].to_owned()).collect::<Vec<_>>();
     // Only what lies in any of the parts has a number.
-    assert_eq!((rows("late"), rows("early")), (vec!["2".to_owned(), "3".to_owned()], vec!["0".to_owned(), "1".to_owned()]));
+    assert_eq!(
+        (rows("late"), rows("early")),
+        (vec!["2".to_owned(), "3".to_owned()], vec!["0".to_owned(), "1".to_owned()])
+    );
     let late = play.phase("late").iter().map(|row| row["scheduled_s"].to_owned()).collect::<Vec<_>>();
     assert_eq!(late, ["0.000000", "0.050000"]);
 }
@@ -84,7 +88,8 @@ fn equal_ids_are_the_same_tokens_to_the_servers_cache() {
     let lengths = [1100, 600, 700, 1500, 512];
     assert!((0..5).all(|row| prompt(row) == lengths[row] + template));
     let known = [0, 0, 512, 2 * 512, 512];
-    let seen = (0..5).map(|row| play.rows[row].number("cached_tokens").unwrap_or(0.0) as u64).collect::<Vec<_>>();
+    let seen =
+        (0..5).map(|row| play.rows[row].number("cached_tokens").unwrap_or(0.0) as u64).collect::<Vec<_>>();
     assert_eq!(seen, known);
 }
 

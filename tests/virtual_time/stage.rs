@@ -14,10 +14,10 @@ use tonnage::client::{Client, Connector, Settings};
 use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
 use tonnage::dataset::{self, Dataset};
-use tonnage::plan::{Plan, row_orders};
 use tonnage::plan::compose::Salt;
 use tonnage::plan::composer::{Composer, Form, Prompts};
 use tonnage::plan::shard::Shard;
+use tonnage::plan::{Plan, row_orders};
 use tonnage::protocol::BodyOptions;
 use tonnage::record::{EndedBy, Event};
 use tonnage::results::manifest::{

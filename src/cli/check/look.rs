@@ -410,7 +410,7 @@ impl<'a> Look<'a> {
     /// The most tokens of all answers: those walked where they are those of every run, else by their law.
     pub(super) fn output_tokens(&self, is_exact: bool) -> Option<u64> {
         let mut sum = 0.0;
-        for (index, workload) in self.scenario.workloads.iter().enumerate() {
+        for index in 0..self.scenario.workloads.len() {
             let requests = self.requests[index]?;
             sum += match is_exact {
                 true => self.walked[index].iter().sum::<u64>() as f64,

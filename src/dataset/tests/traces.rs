@@ -55,12 +55,18 @@ fn azure_and_burstgpt_are_known_by_their_headers() {
     let set = scanned_with(azure, |_| {}).unwrap();
     assert_eq!((set.format(), set.times()[1].as_nanos()), (Format::Azure, 52_000_100));
     let images = "TIMESTAMP,NumImages,ContextTokens,GeneratedTokens\n2024-01-01 00:00:00,2,5,6\n";
-    assert_eq!(scanned_with(images, |_| {}).unwrap().lengths()[0], Lengths { prompt: Some(5), output: Some(6) });
+    assert_eq!(
+        scanned_with(images, |_| {}).unwrap().lengths()[0],
+        Lengths { prompt: Some(5), output: Some(6) }
+    );
     let moved = "Timestamp,Session ID,Elapsed time,Model,Request tokens,Response tokens,Total tokens,Log Type\n\
                  19440110.0,\"a,b\",43,GPT-4,906,446,1352,Conversation log\n\
                  19440161.5,c,2,GPT-4,7,0,7,API log\n19440161.5,c,2,GPT-4,7,3,10,API log\n";
     let set = scanned_with(moved, |_| {}).unwrap();
-    assert_eq!((set.format(), ms(&set), skipped(&set)), (Format::BurstGpt, vec![0, 51_500], vec![(SkipReason::Zero, 1)]));
+    assert_eq!(
+        (set.format(), ms(&set), skipped(&set)),
+        (Format::BurstGpt, vec![0, 51_500], vec![(SkipReason::Zero, 1)])
+    );
     assert_eq!(set.lengths()[0], Lengths { prompt: Some(906), output: Some(446) });
 }
 

@@ -11,8 +11,8 @@ use crate::scenario::fields::Fields;
 use crate::scenario::phase::{ARRIVALS, sent_by};
 use crate::scenario::values::Field;
 use crate::scenario::{
-    Also, History, Load, Margin, Phase, PromptSource, Recording, Requests, Rhythm, SessionForm, StopRules, WhenFull,
-    Workload,
+    Also, History, Load, Margin, Phase, PromptSource, Recording, Requests, Rhythm, SessionForm, StopRules,
+    WhenFull, Workload,
 };
 use crate::units::write_duration;
 
@@ -209,7 +209,8 @@ fn check_loads(fields: &Fields<'_>, phase: &Phase, workloads: &[Workload]) {
         if let Load::Open { trace: Some(Recording::Workload { workload, .. }), .. } = load.load
             && indices.iter().any(|index| workloads[*index].name != *workload)
         {
-            let message = format!("the load of `{}` sends rows of `{workload}` at their times, and others", load.name);
+            let message =
+                format!("the load of `{}` sends rows of `{workload}` at their times, and others", load.name);
             fields.problems.error(place(), message, format!("add `workloads = [\"{workload}\"]`"));
         }
         if indices.iter().all(|index| workloads[*index].weight == 0.0) {
