@@ -257,6 +257,15 @@ fn needed(table: &str, key: &str) -> Vec<&'static str> {
     if table == "phase.load.trace" && (key == "column" || key == "unit") {
         needed.push("phase.p.load.trace.format=jsonl");
     }
+    match (table, key) {
+        ("workload.prompt.dataset.columns", "time") => {
+            needed.push("workload.w.prompt.dataset.columns.time_unit=ms");
+        }
+        ("workload.prompt.dataset.columns", "time_unit") => {
+            needed.push("workload.w.prompt.dataset.columns.time=at");
+        }
+        _ => {}
+    }
     if table.starts_with("workload.prompt.dataset.") {
         needed.push("workload.w.prompt.dataset.path=problems.jsonl");
     }
@@ -271,7 +280,8 @@ fn every_key_is_accepted_with_its_example_wherever_its_table_stands() {
     for table in TABLES {
         for key in table.keys {
             // See `merging`, and `further_loads_and_sessions_are_read_as_written`.
-            if key.name == "extends" || key.name == "also" {
+            let is_alone = (table.path, key.name) == ("phase.load.trace", "workload");
+            if key.name == "extends" || key.name == "also" || is_alone {
                 continue;
             }
             for place in places(table.path) {
