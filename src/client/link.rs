@@ -2,7 +2,8 @@
 
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -11,6 +12,7 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 
 use super::connect::ByteStream;
+use super::gate::Gate;
 use super::pool::Owner;
 use super::stamp::{Meter, Stamped};
 use crate::clock::Clock;
@@ -23,6 +25,9 @@ pub(super) struct Link {
     /// `None` once it has ended, well or not. Its end of each channel goes with it, so that nobody waits for
     /// what will not come.
     connection: Option<Pin<Box<Connection>>>,
+    /// Through which the connection wakes the task that drives it.
+    gate: Arc<Gate>,
+    gate_waker: Waker,
     pub(super) meter: Rc<Meter>,
     pub(super) owner: Owner,
 }
@@ -48,7 +53,9 @@ impl Link {
         let stamped = Stamped::new(stream, clock, Rc::clone(&meter));
         let (sender, connection) =
             http1::Builder::new().writev(true).handshake(TokioIo::new(stamped)).await?;
-        Ok(Link { sender, connection: Some(Box::pin(connection)), meter, owner })
+        let gate = Arc::new(Gate::default());
+        let gate_waker = Waker::from(Arc::clone(&gate));
+        Ok(Link { sender, connection: Some(Box::pin(connection)), gate, gate_waker, meter, owner })
     }
 
     /// Looks at an idle connection: whether it can carry another request. One that the server has closed, or
@@ -56,6 +63,11 @@ impl Link {
     pub(super) fn poll_usable(&mut self, context: &mut Context<'_>) -> bool {
         self.drive(context);
         self.connection.is_some() && self.sender.is_ready()
+    }
+
+    /// Lets go of the task that drove it last.
+    pub(super) fn rest(&self) {
+        self.gate.lead_to(Waker::noop());
     }
 
     /// Sends `request` and waits for the head of the response.
@@ -75,7 +87,10 @@ impl Link {
         // The connection first: it hands over one frame a poll, so the meter's latest read is the one that
         // completed the frame.
         self.drive(context);
-        match pin!(body).poll_frame(context) {
+        // Only the connection brings the body on, and whoever waits for more drives it before: the body need wake
+        // nobody, nor the connection when a piece is taken from it.
+        let frame = self.gate.shut_for(|| pin!(body).poll_frame(&mut Context::from_waker(Waker::noop())));
+        match frame {
             Poll::Pending => Poll::Pending,
             Poll::Ready(None) => Poll::Ready(Read::End),
             Poll::Ready(Some(Err(error))) => Poll::Ready(Read::Failed(error)),
@@ -85,8 +100,9 @@ impl Link {
 
     fn drive(&mut self, context: &mut Context<'_>) {
         let Some(connection) = &mut self.connection else { return };
+        self.gate.lead_to(context.waker());
         // An error of the connection reaches whoever waits for the response or its body.
-        if connection.as_mut().poll(context).is_ready() {
+        if connection.as_mut().poll(&mut Context::from_waker(&self.gate_waker)).is_ready() {
             self.connection = None;
         }
     }

@@ -7,6 +7,7 @@ mod account;
 mod addresses;
 pub mod connect;
 pub mod exchange;
+mod gate;
 mod kernel;
 mod link;
 mod pool;

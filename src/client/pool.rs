@@ -35,6 +35,7 @@ impl Pool {
 
     /// Takes back a connection whose response has been read to its end.
     pub(super) fn give_back(&self, link: Link) {
+        link.rest();
         self.idle.borrow_mut().entry(link.owner).or_default().push(link);
     }
 }
