@@ -38,7 +38,7 @@ pub use resolved::{explained, resolved};
 pub use schema::schema;
 pub use secret::Secret;
 pub use source::Overrides;
-pub use transport::{Connections, Retries, Stamps, TlsOptions, Transport};
+pub use transport::{Connections, Http, Retries, Stamps, TlsOptions, Transport};
 pub use url::{Scheme, TargetUrl, UrlError};
 
 use crate::dataset;

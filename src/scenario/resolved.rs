@@ -78,6 +78,7 @@ fn write_transport(out: &mut Lines<'_>, transport: &Transport) {
     out.maybe("tls.key", tls.identity.as_ref().map(|(_, key)| path(key)));
     out.maybe("tls.server_name", tls.server_name.as_deref().map(quoted));
     out.put("tls.insecure", tls.insecure);
+    out.put("http", quoted(transport.http.name()));
     out.put("stamps", quoted(transport.stamps.name()));
 }
 

@@ -201,6 +201,13 @@ headers = { x-tenant = "load" }"#,
                 "How the server's certificate is verified, and ours shown, where the URL is of `https`.",
             ),
             key(
+                "http",
+                Kind::Choice(&["auto", "1.1", "2"]),
+                Fallback::Value(r#""auto""#),
+                r#""2""#,
+                "What is spoken: under TLS HTTP/2 where the server offers it, else HTTP/1.1; or one of them alone.",
+            ),
+            key(
                 "stamps",
                 Kind::Choice(&["kernel", "user"]),
                 Fallback::Value(r#""kernel""#),
