@@ -10,11 +10,14 @@ use super::prepare::Prepared;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{json, terminal};
 use crate::results::manifest::{
-    ClockKind, FORMAT, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
+    ClientEntry, ClockKind, FORMAT, Host, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry,
+    WorkloadEntry,
 };
+use crate::results::memory::MemoryEntry;
 use crate::results::{Manifest, Place, ResultsError, Writer};
 use crate::scenario::{Endpoint, Load};
 use crate::stats::Verdict;
+use crate::stats::memory::BLOCK_TOKENS;
 
 /// What a run knows of itself before its first request.
 pub(super) struct Facts<'a> {
@@ -24,12 +27,23 @@ pub(super) struct Facts<'a> {
     pub(super) stamps: &'static str,
     /// A simulated server answered.
     pub(super) simulated: bool,
+    /// The machine; none under the virtual clock.
+    pub(super) host: Option<Host>,
+}
+
+/// The run's zero by other clocks; none under the virtual one.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Origin {
+    /// CLOCK_MONOTONIC.
+    pub(super) monotonic_ns: Option<u64>,
+    /// Time of day, since 1970.
+    pub(super) unix_ns: Option<u64>,
 }
 
 /// How a run came to its end.
 pub(super) struct End {
     pub(super) state: State,
-    pub(super) origin_monotonic_ns: Option<u64>,
+    pub(super) origin: Origin,
     /// A failure of ours that stopped it.
     pub(super) failure: Option<String>,
 }
@@ -62,7 +76,7 @@ impl Facts<'_> {
         end: &End,
         args: &ScenarioArgs,
     ) -> Result<Exit, Failure> {
-        let Collected { courses, fold, seconds, findings, mut writer, .. } = collected;
+        let Collected { courses, fold, seconds, figures, findings, mut writer, .. } = collected;
         let verdict = Verdict::of(&findings);
         let summary = fold.summary();
         let tables = [
@@ -74,7 +88,10 @@ impl Facts<'_> {
         let tables: Result<(), ResultsError> = tables.into_iter().collect();
         let mut manifest = self.manifest();
         manifest.state = if tables.is_ok() { end.state } else { State::Stopped };
-        manifest.origin_monotonic_ns = end.origin_monotonic_ns;
+        manifest.origin_monotonic_ns = end.origin.monotonic_ns;
+        if let Some(host) = &mut manifest.host {
+            host.origin_unix_ns = end.origin.unix_ns;
+        }
         manifest.workloads = fold.workloads().iter().map(WorkloadEntry::from).collect();
         manifest.verdict = Some(VerdictEntry::new(&findings, self.simulated));
         for (index, (entry, course)) in manifest.phases.iter_mut().zip(&courses).enumerate() {
@@ -83,6 +100,7 @@ impl Facts<'_> {
                 let facts = fold.facts(index as u32);
                 entry.counted = facts.is_some_and(|facts| facts.counted);
                 entry.stopped = facts.is_some_and(|facts| facts.stopped);
+                entry.client = figures.iter().find(|known| known.phase == entry.name).map(ClientEntry::from);
                 entry.requests =
                     fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
             }
@@ -133,12 +151,15 @@ impl Facts<'_> {
             ended_by: None,
             requests: BTreeMap::new(),
             not_planned: 0,
+            client: None,
         });
         Manifest {
             format: FORMAT,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             run_id: self.prepared.run_id.clone(),
             shard: self.prepared.shard.to_text(),
+            shards: Vec::new(),
+            host: self.host.clone(),
             name: scenario.name.clone(),
             started: self.prepared.started.to_string(),
             state: State::Running,
@@ -165,6 +186,7 @@ impl Facts<'_> {
                 .map(|workload| WorkloadEntry::new(&workload.name, &workload.slo))
                 .collect(),
             skipped_rows: self.skipped_rows(),
+            memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, BLOCK_TOKENS)),
             about: scenario.about.clone(),
             verdict: None,
         }

@@ -2,14 +2,19 @@
 
 mod amounts;
 mod caveats;
+mod in_flight;
 mod json;
+mod law;
 mod lengths;
+mod listing;
+mod look;
 mod preview;
 mod text;
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -18,12 +23,14 @@ use super::prepare::{scan_datasets, style};
 use crate::dataset::Dataset;
 use crate::diagnostic::Diagnostics;
 use crate::scenario::{Loaded, Overrides, Scenario, explained, load};
+use crate::units::parse_duration;
 use preview::Preview;
 
 const EXAMPLES: &str = "\
 Examples:
   tonnage check scenarios/*.toml
   tonnage check chat.toml --set phase.steady.load.poisson.rate=12/s --plan 20
+  tonnage check chat.toml --service-time 8s
   tonnage check chat.toml --resolved
 
 Exit codes: 0 all can be run · 2 one cannot";
@@ -43,9 +50,17 @@ pub(super) struct CheckArgs {
     /// List the first N planned requests
     #[arg(long, value_name = "N")]
     plan: Option<u64>,
+    /// How long a request takes, to estimate how many will be in flight
+    #[arg(long, value_name = "DURATION", value_parser = service_time)]
+    service_time: Option<Duration>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+}
+
+fn service_time(text: &str) -> Result<Duration, String> {
+    let time = parse_duration(text).map_err(|error| error.to_string())?;
+    if time.is_zero() { Err("a request takes some time".to_owned()) } else { Ok(time) }
 }
 
 /// A scenario that was looked at.
@@ -71,7 +86,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let mut objects = Vec::new();
     let mut is_first = true;
     for file in &args.files {
-        let checked = check(file, &overrides);
+        let checked = check(file, &overrides, args.service_time);
         if checked.sound.is_none() {
             ending = Exit::Usage;
         }
@@ -89,7 +104,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     Ok(ending)
 }
 
-fn check<'a>(file: &'a Path, overrides: &Overrides) -> Checked<'a> {
+fn check<'a>(file: &'a Path, overrides: &Overrides, service_time: Option<Duration>) -> Checked<'a> {
     let mut loaded = match load(file, overrides) {
         Ok(loaded) => loaded,
         Err(problems) => return Checked { file, problems, sound: None },
@@ -99,10 +114,21 @@ fn check<'a>(file: &'a Path, overrides: &Overrides) -> Checked<'a> {
     let Ok(datasets) = scan_datasets(&scenario, true, &mut problems) else {
         return Checked { file, problems, sound: None };
     };
-    let preview = Preview::of(&scenario, &datasets);
+    let preview = Preview::of(&scenario, &datasets, service_time);
     caveats::add(&loaded, &datasets, &preview, &mut problems);
     let sound = (!problems.has_errors()).then_some(Sound { loaded, scenario, datasets, preview });
     Checked { file, problems, sound }
+}
+
+/// Holds the requests that a run will plan against the rows there are. A plan that a data set under
+/// `when_exhausted = "error"` cannot serve is an error.
+pub(super) fn compare_with_data(
+    loaded: &Loaded,
+    datasets: &[Option<Arc<Dataset>>],
+    problems: &mut Diagnostics,
+) {
+    let preview = Preview::of(&Arc::new(loaded.scenario.clone()), datasets, None);
+    caveats::add_of_data(loaded, datasets, &preview, problems);
 }
 
 fn show(checked: &Checked<'_>, args: &CheckArgs, is_first: bool) -> io::Result<()> {

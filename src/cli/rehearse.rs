@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::args::RehearseArgs;
-use super::book::Facts;
+use super::book::{Facts, Origin};
 use super::collecting::Gathered;
 use super::exit::{Exit, Failure};
 use super::live::{Live, say};
@@ -83,7 +83,7 @@ async fn rehearse(
     let model = target::find_model(&client, &clock, &url, &scenario.target, true).await?;
     let mut source = Source::inline(prepared.composer(&model));
     let stamps = client.stamp_source().name();
-    let facts = Facts { prepared, model, clock: ClockKind::Virtual, stamps, simulated: true };
+    let facts = Facts { prepared, model, clock: ClockKind::Virtual, stamps, simulated: true, host: None };
     let writer = facts.open(&args.scenario)?;
     let watch = (!args.scenario.quiet).then(|| {
         say(&format!("{} → {profile_name} in virtual time (seed {})", scenario.name, prepared.seed.0));
@@ -109,7 +109,7 @@ async fn rehearse(
     drop(watch);
     let gathered = Rc::into_inner(desk).map(RefCell::into_inner);
     let gathered = gathered.ok_or_else(|| Failure::unexpected("the rehearsal did not come to rest"))?;
-    conclude(&facts, gathered, &ending, None, caught.get(), &args.scenario)
+    conclude(&facts, gathered, &ending, Origin::default(), caught.get(), &args.scenario)
 }
 
 /// Takes each event in at once: under the virtual clock nothing may run beside the one thread.

@@ -5,14 +5,14 @@ use std::rc::Rc;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::args::{RunArgs, ScenarioArgs};
-use super::book::{End, Facts};
+use super::book::{End, Facts, Origin};
 use super::collecting::{self, Gathered};
 use super::exit::{Exit, Failure};
 use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::shard::Part;
 use super::signals::{self, Signal};
-use super::{environment, sim, target};
+use super::{environment, host, sim, target};
 use crate::clock::Clock;
 use crate::results::manifest::{ClockKind, State};
 use crate::run::ahead::Source;
@@ -83,6 +83,7 @@ impl Measuring<'_> {
             clock: ClockKind::Real,
             stamps: client.stamp_source().name(),
             simulated: self.simulated,
+            host: Some(host::host()),
         };
         let (signal_sender, mut signal_receiver) = unbounded_channel();
         signals::listen(move |signal| {
@@ -137,8 +138,12 @@ impl Measuring<'_> {
         let (ending, origin) = run.run(&mut source).await;
         ear.abort();
         let gathered = collecting.join().map_err(|_| Failure::unexpected("the collecting thread died"))?;
-        let origin_monotonic_ns = clock.origin_monotonic_ns().map(|zero| zero + origin.0);
-        conclude(&facts, gathered, &ending, origin_monotonic_ns, caught.get(), self.args)
+        let ago_ns = i128::from(clock.now().0.saturating_sub(origin.0));
+        let origin = Origin {
+            monotonic_ns: clock.origin_monotonic_ns().map(|zero| zero + origin.0),
+            unix_ns: u64::try_from(environment::unix_time_ns() - ago_ns).ok(),
+        };
+        conclude(&facts, gathered, &ending, origin, caught.get(), self.args)
     }
 
     /// Says what is about to happen, with the limits that will hold.
@@ -168,7 +173,7 @@ pub(super) fn conclude(
     facts: &Facts<'_>,
     gathered: Gathered,
     ending: &Ending,
-    origin_monotonic_ns: Option<u64>,
+    origin: Origin,
     signal: Option<Signal>,
     args: &ScenarioArgs,
 ) -> Result<Exit, Failure> {
@@ -181,6 +186,6 @@ pub(super) fn conclude(
         (Ending::Complete, _) => (State::Complete, None),
     };
     let collected = gathered.collector.finish(*ending != Ending::Complete, facts.simulated);
-    let exit = facts.close(collected, &End { state, origin_monotonic_ns, failure }, args)?;
+    let exit = facts.close(collected, &End { state, origin, failure }, args)?;
     Ok(signal.map_or(exit, Signal::exit))
 }

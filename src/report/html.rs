@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::chart::escaped;
 use super::course::Course;
 use super::figure::{NONE, grouped, percent, short, time};
+use super::terminal::shards;
 use crate::results::Manifest;
 use crate::results::manifest::State;
 use crate::results::text::printable;
@@ -72,6 +73,9 @@ fn write_head(html: &mut String, manifest: &Manifest) {
         manifest.seed,
         shown(&manifest.tool_version)
     );
+    for shard in shards(manifest) {
+        let _ = writeln!(html, "<p class=\"soft\">shard {}</p>", escaped(&shard));
+    }
     for (key, value) in &manifest.about {
         let _ = writeln!(html, "<p class=\"soft\">{}: {}</p>", shown(key), shown(value));
     }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::columns::RequestRow;
 use super::manifest::Manifest;
 use super::tables::{GAPS, SUMMARY, TIMELINE};
-use super::text::{Column, write_header, write_row};
+use super::text::{Column, write_header, write_read_cells, write_row};
 use crate::stats::{GapRow, SummaryRow, TimelineRow};
 
 /// Rows are handed to the system in pieces of about this size.
@@ -134,6 +134,15 @@ impl Writer {
         self.requests.push(RequestRow::COLUMNS, row)
     }
 
+    /// Adds a row to `requests.csv` by its cells, as they were read from another one.
+    ///
+    /// # Errors
+    /// When the file cannot be written to.
+    pub fn request_cells(&mut self, cells: &csv::ByteRecord) -> Result<(), ResultsError> {
+        write_read_cells(cells, &mut self.requests.rows);
+        self.requests.flush_if_full()
+    }
+
     /// Hands all rows so far to the system; to be called at least once a second.
     ///
     /// # Errors
@@ -251,6 +260,10 @@ impl Table {
 
     fn push<R>(&mut self, columns: &[Column<R>], row: &R) -> Result<(), ResultsError> {
         write_row(columns, row, &mut self.rows);
+        self.flush_if_full()
+    }
+
+    fn flush_if_full(&mut self) -> Result<(), ResultsError> {
         if self.rows.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 

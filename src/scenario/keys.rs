@@ -2,6 +2,8 @@
 //!
 //! A key enters here in the commit that makes it work; before that it is an unknown key.
 
+mod lengths;
+mod observed;
 mod schedule;
 mod tables;
 
@@ -93,8 +95,14 @@ pub enum Kind {
     Names,
     /// A part of a whole: 0.6 or `"60%"`.
     Share,
+    /// A number of bytes of at least 1.
+    Bytes,
     /// A number of tokens of at least 1.
     Tokens,
+    /// Numbers of tokens, at least one.
+    TokenList,
+    /// Numbers of at least 0, at least one.
+    Numbers,
     /// A number of tokens, or a law they follow: the table `distribution`.
     Distribution,
     /// Names of headers with their values.
@@ -136,7 +144,10 @@ impl Kind {
             Kind::Levels => "a list of rates".to_owned(),
             Kind::Names => "a list of names".to_owned(),
             Kind::Share => "a share, such as 0.6 or `\"60%\"`".to_owned(),
+            Kind::Bytes => "a size, such as `\"24GiB\"`".to_owned(),
             Kind::Tokens => "a number of tokens".to_owned(),
+            Kind::TokenList => "a list of numbers of tokens".to_owned(),
+            Kind::Numbers => "a list of numbers".to_owned(),
             Kind::Distribution => "a number of tokens or a distribution".to_owned(),
             Kind::Headers | Kind::Free | Kind::About | Kind::Table(_) => "a table".to_owned(),
             Kind::Tables(path) => format!("`[[{path}]]` tables"),
@@ -152,7 +163,8 @@ impl Kind {
         match self {
             Kind::Duration { .. } => Some("seconds"),
             Kind::Rate | Kind::Level | Kind::Levels => Some("per second"),
-            Kind::Tokens | Kind::Distribution => Some("tokens"),
+            Kind::Bytes => Some("bytes"),
+            Kind::Tokens | Kind::TokenList | Kind::Distribution => Some("tokens"),
             _ => None,
         }
     }

@@ -7,6 +7,7 @@
 
 mod fields;
 pub mod keys;
+mod model;
 mod origin;
 mod overlay;
 mod phase;
@@ -45,7 +46,7 @@ use crate::dataset;
 use crate::diagnostic::Diagnostics;
 use crate::distribution::Distribution;
 use crate::protocol::Api;
-use crate::stats::Slo;
+use crate::stats::{ModelMemory, Slo};
 
 /// A scenario, complete and consistent.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,6 +65,8 @@ pub struct Scenario {
     pub phases: Vec<Phase>,
     /// When the run is stopped before its end.
     pub stop: StopRules,
+    /// The model in the server's memory, where something is said of it.
+    pub model: Option<ModelMemory>,
 }
 
 /// The server under load.

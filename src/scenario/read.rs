@@ -3,6 +3,7 @@
 //! Every part is read even where another is wrong, so that all problems are reported at once. A value that could
 //! not be read is `None`, and its problem has been reported where it was found.
 
+mod lengths;
 mod phase;
 
 use std::collections::BTreeMap;
@@ -14,13 +15,13 @@ use super::fields::{Fields, Problems, abridged};
 use super::origin::Origins;
 use super::secret::is_secret_name;
 use super::source::{self, Document};
-use super::transport;
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
     Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS, Scenario,
     Secret, Target, Timeouts, Workload,
 };
+use super::{model, transport};
 use crate::dataset::{self, Format, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
@@ -76,6 +77,8 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
         );
     }
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
+    let model =
+        top.has("model").then(|| top.table("model")).flatten().and_then(|fields| model::read(&fields));
     if let (Some(target), Some(phases)) = (&target, &phases)
         && target.transport.connections == Connections::PerUser
         && phases.iter().flat_map(Phase::loads).any(|load| !matches!(load.load, Load::Closed { .. }))
@@ -86,7 +89,7 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
     }
     let workloads = workloads.filter(|workloads| !workloads.is_empty())?;
     let phases = phases.filter(|phases| !phases.is_empty())?;
-    Some(Scenario { name: name?, seed, about, target: target?, workloads, phases, stop: stop? })
+    Some(Scenario { name: name?, seed, about, target: target?, workloads, phases, stop: stop?, model })
 }
 
 fn about(fields: &Fields<'_>, table: &tree::Table) -> BTreeMap<String, String> {
@@ -325,7 +328,7 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
         (stream, temperature, fields.own("max_tokens", Field::tokens), extra(&fields))
     });
     let length = fields.table("output").and_then(|fields| {
-        if fields.has("max_tokens") { Some(distribution(&fields, "max_tokens")) } else { None }
+        if fields.has("max_tokens") { Some(lengths::distribution(&fields, "max_tokens")) } else { None }
     });
     let session = fields.has("session").then(|| fields.table("session")).flatten();
     let session = session.map(|fields| phase::session(&fields));
@@ -391,23 +394,4 @@ pub(super) fn existing_file(field: Field<'_>, problems: &Problems<'_>) -> Result
             Err(Refusal::new(format!("the file of `{label}` {problem}"), help))
         }
     }
-}
-
-fn distribution(fields: &Fields<'_>, name: &str) -> Option<Distribution> {
-    if !fields.holds_table(name) {
-        return fields.own(name, Field::tokens).map(Distribution::Fixed);
-    }
-    let fields = fields.table(name)?;
-    if !fields.has("uniform") {
-        return None;
-    }
-    let fields = fields.table("uniform")?;
-    let (min, max) = (fields.value("min", Field::tokens), fields.value("max", Field::tokens));
-    let (min, max) = (min?, max?);
-    let uniform = Distribution::uniform(min, max);
-    if uniform.is_none() {
-        let message = format!("`min` ({min}) is above `max` ({max})");
-        fields.problems.error(fields.place("min"), message, "exchange them");
-    }
-    uniform
 }

@@ -424,3 +424,18 @@ pub(super) fn missing_file(path: &Path) -> Option<String> {
         Err(error) => Some(format!("cannot be read: {error}")),
     }
 }
+
+/// Most bytes of a file of JSON that a scenario points to.
+const MOST_JSON_BYTES: u64 = 64 << 20;
+
+/// The text of a small file; what is wrong, in words that follow "the file", where there is none to be had.
+pub(super) fn small_text(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let read = file.take(MOST_JSON_BYTES + 1).read_to_string(&mut text);
+    read.map_err(|error| format!("cannot be read: {error}"))?;
+    if text.len() as u64 > MOST_JSON_BYTES {
+        return Err(format!("is longer than {} MiB", MOST_JSON_BYTES >> 20));
+    }
+    Ok(text)
+}

@@ -1,5 +1,6 @@
 //! Scenarios read from text: what is taken, what is refused, and that nothing panics.
 
+mod lengths;
 mod merging;
 mod schedule;
 
@@ -10,7 +11,7 @@ use super::*;
 use crate::arrival::Process;
 use crate::dataset::{Format, WhenExhausted};
 use crate::diagnostic::Style;
-use crate::stats::SloMetric;
+use crate::stats::{ElementType, KvLayout, SloMetric};
 use crate::units::Rate;
 
 const MINIMAL: &str = r#"
@@ -86,6 +87,10 @@ ttft = "2s"
 tpot = "80ms"
 "#;
 
+/// A model with 16 query heads and 2 of keys and values.
+const CONFIG: &str = r#"{"num_hidden_layers": 8, "num_attention_heads": 16, "num_key_value_heads": 2,
+    "hidden_size": 1024, "torch_dtype": "bfloat16"}"#;
+
 /// A folder with the data set that scenarios here name.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -94,6 +99,7 @@ fn folder() -> tempfile::TempDir {
     }
     let times = "{\"timestamp\": 0}\n{\"timestamp\": 40}\n{\"timestamp\": 90}\n";
     std::fs::write(folder.path().join("trace.jsonl"), times).unwrap();
+    std::fs::write(folder.path().join("config.json"), CONFIG).unwrap();
     folder
 }
 
@@ -126,7 +132,7 @@ fn a_minimal_scenario_has_the_defaults_of_the_table() {
     assert_eq!(scenario.target.timeouts, timeouts);
     assert_eq!((scenario.seed, scenario.target.api, scenario.target.model), (None, Api::Chat, None));
     let workload = &scenario.workloads[0];
-    assert_eq!((workload.weight, workload.max_tokens), (1.0, Distribution::Fixed(1024)));
+    assert_eq!((workload.weight, &workload.max_tokens), (1.0, &Distribution::Fixed(1024)));
     assert_eq!(workload.request, RequestOptions { stream: true, temperature: 0.0, extra: Map::new() });
     let phase = &scenario.phases[0];
     assert_eq!((phase.warm_up, phase.measure, phase.drain, phase.requests), (Margin::NONE, true, None, None));
@@ -202,6 +208,8 @@ fn places(table: &str) -> Vec<String> {
         "workload" => vec![format!("workload.w{rest}.")],
         // Members of a list that is not there; see `further_loads_and_sessions_are_read_as_written`.
         "phase" if rest == ".also" => Vec::new(),
+        // Nor here; see `lengths`.
+        "distribution" if rest == ".mix" => Vec::new(),
         "phase" => vec![format!("phase.p{rest}.")],
         "distribution" => vec![format!("workload.w.output.max_tokens{rest}.")],
         "counts" => vec![format!("workload.w.session.turns{rest}.")],
@@ -532,6 +540,7 @@ timeouts.total = "1h500ms"
 ready_within = "30s"
 connections = "reuse"
 tls.insecure = false
+http = "auto"
 stamps = "kernel"
 
 [[workload]]
@@ -722,4 +731,52 @@ fn a_missing_or_unreadable_file_is_an_error_that_names_it() {
     assert_eq!(load(&file, &Overrides::default()).unwrap().scenario.name, "documents");
     std::fs::write(&file, b"name = \"a\"\n\xff").unwrap();
     assert!(load(&file, &Overrides::default()).unwrap_err().render(Style::Plain).contains("load.toml:2"));
+}
+
+#[test]
+fn a_model_is_read_from_its_file_and_from_keys_that_come_over_it() {
+    let model = |text: &str| read(&format!("{MINIMAL}[model]\n{text}")).unwrap().model.unwrap();
+    let of_file = model("path = \"config.json\"");
+    let expected = ModelMemory {
+        layers: 8,
+        layout: KvLayout::Heads { kv_heads: 2, head_size: 64 },
+        kv_type: ElementType::Bf16,
+        weights: None,
+        memory: None,
+        utilisation: 0.9,
+        tensor_parallel: 1,
+    };
+    assert_eq!(of_file, expected);
+    let over = model(
+        "path = \"config.json\"\nkv_heads = 4\nkv_type = \"fp8\"\nweights = \"1.5GB\"\nmemory = \"24GiB\"",
+    );
+    let expected = ModelMemory {
+        layout: KvLayout::Heads { kv_heads: 4, head_size: 64 },
+        kv_type: ElementType::Fp8,
+        weights: Some(1_500_000_000),
+        memory: Some(24 << 30),
+        ..expected
+    };
+    assert_eq!(over, expected);
+    let latent = model("path = \"config.json\"\nkv_latent = 576\ntensor_parallel = 2");
+    assert_eq!((latent.layout, latent.copies()), (KvLayout::Latent { size: 576 }, 2.0));
+}
+
+#[test]
+fn a_resolved_model_stands_without_its_file_and_says_what_was_from_it() {
+    let folder = folder();
+    let text = format!("{MINIMAL}[model]\npath = \"config.json\"\nweights = \"15GB\"\nmemory = \"24GiB\"\n");
+    let loaded = parse("load.toml", text.as_bytes(), folder.path(), &Overrides::default()).unwrap();
+    let explained = explained(&loaded);
+    insta::assert_snapshot!(explained.split_once("[model]").unwrap().1, @r#"
+layers = 8  # file of `path`
+kv_heads = 2  # file of `path`
+head_size = 64  # file of `path`
+kv_type = "bf16"  # file of `path`
+weights = "15GB"  # load.toml:14
+memory = "24GiB"  # load.toml:15
+utilisation = 0.9  # default
+tensor_parallel = 1  # default
+"#);
+    assert_eq!(read(&resolved(&loaded.scenario)).unwrap().model, loaded.scenario.model);
 }

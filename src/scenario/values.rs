@@ -8,7 +8,7 @@ use super::keys::{Key, Kind, list};
 use super::suggest::nearest;
 use super::tree::{Node, Value};
 use super::url::TargetUrl;
-use crate::units::{Rate, UnitError, parse_duration, parse_rate, parse_tokens};
+use crate::units::{Rate, UnitError, parse_bytes, parse_duration, parse_rate, parse_tokens};
 
 /// A value with the key it is given for.
 pub(super) struct Field<'a> {
@@ -253,6 +253,16 @@ impl Field<'_> {
         self.members()?.into_iter().map(Field::name).collect()
     }
 
+    /// Numbers of tokens, at least one.
+    pub(super) fn token_list(self) -> Result<Vec<u64>, Refusal> {
+        self.members()?.into_iter().map(Field::tokens).collect()
+    }
+
+    /// Numbers of at least 0, at least one.
+    pub(super) fn numbers(self) -> Result<Vec<f64>, Refusal> {
+        self.members()?.into_iter().map(Field::number).collect()
+    }
+
     /// The members of a list, at least one.
     fn members(&self) -> Result<Vec<Field<'_>>, Refusal> {
         let Value::List(list) = &self.node.value else { return Err(self.wrong_type()) };
@@ -277,6 +287,21 @@ impl Field<'_> {
             _ => return Err(self.wrong_type()),
         };
         if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(self.out_of_range("from 0 to 1")) }
+    }
+
+    /// A number of bytes of at least 1.
+    pub(super) fn bytes(self) -> Result<u64, Refusal> {
+        let bytes = match &self.node.value {
+            Value::Integer(number) => u64::try_from(*number).unwrap_or_default(),
+            Value::Text(text) => parse_bytes(text).map_err(|error| self.ill_formed(error))?,
+            _ => return Err(self.wrong_type()),
+        };
+        // What a file of ours can hold again.
+        if (1..=i64::MAX as u64).contains(&bytes) {
+            Ok(bytes)
+        } else {
+            Err(self.out_of_range("at least a byte"))
+        }
     }
 
     /// A number of tokens of at least 1.

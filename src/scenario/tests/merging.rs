@@ -343,6 +343,7 @@ timeouts.idle = "1m"  # default
 ready_within = "30s"  # default
 connections = "reuse"  # default
 tls.insecure = false  # default
+http = "auto"  # default
 stamps = "kernel"  # default
 
 [[workload]]
