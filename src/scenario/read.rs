@@ -240,15 +240,24 @@ fn request(fields: &Fields<'_>) -> Option<Request> {
 }
 
 /// Members of a body that are keys of their own here.
-pub(super) const OWN_MEMBERS: [(&str, &str); 7] = [
-    ("messages", "prompts come from `prompt` of `[[workload]]`"),
-    ("prompt", "prompts come from `prompt` of `[[workload]]`"),
+pub(super) const OWN_MEMBERS: [(&str, &str); 11] = [
+    ("messages", PROMPTS),
+    ("prompt", PROMPTS),
+    ("input", PROMPTS),
     ("model", "set `model` of `[target]`"),
     ("stream", "set `stream` of `[request]`"),
     ("stream_options", "usage is asked for with every stream"),
     ("temperature", "set `temperature` of `[request]`"),
-    ("max_tokens", "set `max_tokens` of `[request]`, or `output.max_tokens` of a workload"),
+    ("max_tokens", LENGTHS),
+    ("max_completion_tokens", LENGTHS),
+    ("max_output_tokens", LENGTHS),
+    ("n_predict", LENGTHS),
 ];
+const PROMPTS: &str = "prompts come from `prompt` of `[[workload]]`";
+const LENGTHS: &str = "set `max_tokens` of `[request]`, or `output.max_tokens` of a workload";
+
+/// A member of Ollama's `options` that is the tool's own.
+const OWN_OPTION: &str = "num_predict";
 
 fn extra(fields: &Fields<'_>) -> Map<String, serde_json::Value> {
     let mut extra = Map::new();
@@ -257,6 +266,14 @@ fn extra(fields: &Fields<'_>) -> Map<String, serde_json::Value> {
         if let Some((name, help)) = OWN_MEMBERS.iter().find(|(name, _)| *name == entry.name) {
             let message = format!("`extra` cannot set `{name}`: the tool sets it");
             fields.problems.error(Some(entry.at), message, *help);
+            continue;
+        }
+        if let Value::Table(options) = &entry.node.value
+            && entry.name == "options"
+            && let Some(own) = options.entries.iter().find(|option| option.name == OWN_OPTION)
+        {
+            let message = format!("`extra` cannot set `options.{OWN_OPTION}`: the tool sets it");
+            fields.problems.error(Some(own.at), message, LENGTHS);
             continue;
         }
         match json(&entry.node) {

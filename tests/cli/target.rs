@@ -50,6 +50,16 @@ fn a_server_that_is_not_ready_or_refuses_the_key_ends_before_any_load() {
 }
 
 #[test]
+fn a_proxy_of_the_environment_is_ignored_and_named() {
+    let server = Server::start(|_| Reply::Tokens(2));
+    let sandbox = Sandbox::with(&quick_at(&server.url()));
+    let ended = sandbox.shell("http_proxy=http://127.0.0.1:9 \"$0\" run x.toml --out r");
+    let ended = ended.says(&["http_proxy is set and ignored: connections go straight to the target"]);
+    assert!(matches!(ended.code, Some(0 | 4)), "{ended:#?}");
+    assert_eq!(server.posts(), 40);
+}
+
+#[test]
 fn a_target_replaces_the_server_of_the_scenario_and_an_embedded_one() {
     let server = Server::start(|_| Reply::Tokens(6));
     for scenario in [QUICK.to_owned(), quick_at("http://127.0.0.1:1")] {
