@@ -1,11 +1,10 @@
 //! A target that is not ready yet is waited for, and what is waited for is said.
 
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd as _, OwnedFd};
 
-use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, getsockname, listen, socket,
-};
+use nix::sys::socket::{Backlog, listen};
+use tokio::net::TcpSocket;
 
 use super::sandbox::{Sandbox, eventually};
 use super::server::{Reply, Server, models};
@@ -21,10 +20,9 @@ fn waiting(url: &str, ready_within: &str) -> Sandbox {
 
 /// A port that refuses connections until it is listened to.
 fn closed_port() -> (OwnedFd, SocketAddr) {
-    let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap();
-    bind(socket.as_raw_fd(), &SockaddrIn::new(127, 0, 0, 1, 0)).unwrap();
-    let address: SockaddrIn = getsockname(socket.as_raw_fd()).unwrap();
-    (socket, SocketAddr::from((address.ip(), address.port())))
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    (socket.as_fd().try_clone_to_owned().unwrap(), socket.local_addr().unwrap())
 }
 
 #[test]
@@ -52,7 +50,9 @@ fn a_server_that_is_not_there_yet_is_waited_for() {
     let refusal = format!("waiting for http://{address}: connection refused by {address} (0 s of 1m)\n");
     eventually("it says what it waits for", || running.stderr().starts_with(&refusal));
     listen(&socket, Backlog::new(16).unwrap()).unwrap();
-    let _server = Server::on(TcpListener::from(socket), |_| models(&["small", "large"]));
+    let listener = TcpListener::from(socket);
+    listener.set_nonblocking(false).unwrap();
+    let _server = Server::on(listener, |_| models(&["small", "large"]));
     running.wait().expect(2).says(&["serves 2 models"]);
 }
 
