@@ -17,6 +17,8 @@ mod results;
 mod sandbox;
 #[path = "cli/scale.rs"]
 mod scale;
+#[path = "cli/scraping.rs"]
+mod scraping;
 #[path = "cli/secrets.rs"]
 mod secrets;
 #[path = "cli/server.rs"]

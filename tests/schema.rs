@@ -112,6 +112,7 @@ const BEYOND_A_SCHEMA: [&str; 56] = [
     "phase_without_end",
     "rate_too_high",
     "secret_twice",
+    "server_looked_at_all_the_time",
     "set_contradicts_the_file",
     "set_extends",
     "set_member_unknown",

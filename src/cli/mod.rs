@@ -19,6 +19,7 @@ mod report;
 mod run;
 mod schema;
 mod score;
+mod scraping;
 mod shard;
 mod signals;
 mod sim;
