@@ -48,7 +48,7 @@ pub use url::{Scheme, TargetUrl, UrlError};
 use crate::dataset;
 use crate::diagnostic::Diagnostics;
 use crate::distribution::Distribution;
-use crate::protocol::Api;
+use crate::protocol::{Api, ChatLimit};
 use crate::stats::memory::BLOCK_TOKENS;
 use crate::stats::{ModelMemory, Objective, Slo};
 
@@ -93,6 +93,8 @@ pub struct Target {
     pub api: Api,
     /// Name of the model; `None` for the only one the server lists.
     pub model: Option<String>,
+    /// What chat completions call the length of an answer.
+    pub chat_limit: ChatLimit,
     /// Environment variable that holds the key.
     pub api_key_env: Option<String>,
     /// Headers of every request, names in lower case, in the order of the file.

@@ -25,7 +25,7 @@ use super::{
 use super::{model, objective, server, transport};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
-use crate::protocol::Api;
+use crate::protocol::{Api, ChatLimit};
 use crate::stats::{Objective, Slo, SloMetric};
 
 pub(super) fn read(document: &Document) -> Result<Loaded, Diagnostics> {
@@ -175,6 +175,12 @@ fn target(fields: &Fields<'_>) -> Option<Target> {
     let endpoint = url.or(sim.map(|profile| Endpoint::Sim { profile }));
     let api = fields.value("api", Field::choice).and_then(|index| Api::ALL.get(index).copied());
     let model = fields.value("model", Field::text);
+    let chat_limit = fields.value("length_member", Field::choice);
+    let chat_limit = chat_limit.and_then(|index| ChatLimit::ALL.get(index).copied());
+    if fields.has("length_member") && api.is_some_and(|api| api != Api::Chat) {
+        let message = "`length_member` is of `api = \"chat\"`: other APIs have one name for it";
+        fields.problems.error(fields.place("length_member"), message, "leave `length_member` out");
+    }
     let api_key_env = fields.value("api_key_env", Field::variable);
     let headers = fields.free("headers").map(|table| headers(fields, table)).unwrap_or_default();
     let key_header = api.map_or("authorization", |api| api.key_header("").0);
@@ -205,6 +211,7 @@ fn target(fields: &Fields<'_>) -> Option<Target> {
         endpoint: endpoint?,
         api: api?,
         model,
+        chat_limit: chat_limit?,
         api_key_env,
         headers,
         timeouts: timeouts?,
@@ -277,7 +284,10 @@ pub(super) const OWN_MEMBERS: [(&str, &str); 11] = [
     ("stream_options", "usage is asked for with every stream"),
     ("temperature", "set `temperature` of `[request]`"),
     ("max_tokens", LENGTHS),
-    ("max_completion_tokens", LENGTHS),
+    (
+        "max_completion_tokens",
+        "set `length_member` of `[target]` to this name, and `max_tokens` of `[request]`",
+    ),
     ("max_output_tokens", LENGTHS),
     ("n_predict", LENGTHS),
 ];

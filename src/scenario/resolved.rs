@@ -63,6 +63,7 @@ fn write_target(out: &mut Lines, scenario: &Scenario) {
     }
     out.put("api", quoted(target.api.name()));
     out.maybe("model", target.model.as_deref().map(quoted));
+    out.put("length_member", quoted(target.chat_limit.name()));
     out.maybe("api_key_env", target.api_key_env.as_deref().map(quoted));
     for (name, _) in &target.headers {
         out.text += &format!("# headers.{} = … (values of headers are not stored)\n", key(name));

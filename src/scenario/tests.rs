@@ -537,6 +537,7 @@ tensor_parallel = "4"
 url = "https://example.org:8443/api/openai"
 api = "chat"
 model = "qwen2.5-72b"
+length_member = "max_tokens"
 # headers.authorization = … (values of headers are not stored)
 # headers.x-tenant = … (values of headers are not stored)
 timeouts.connect = "1s"

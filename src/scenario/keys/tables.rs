@@ -173,6 +173,13 @@ headers = { x-tenant = "load" }"#,
                 "Name of the model, as the server knows it.",
             ),
             key(
+                "length_member",
+                Kind::Choice(&["max_tokens", "max_completion_tokens"]),
+                Fallback::Value(r#""max_tokens""#),
+                r#""max_completion_tokens""#,
+                "What `chat` calls the longest answer asked for; OpenAI's reasoning models know the second name alone.",
+            ),
+            key(
                 "api_key_env",
                 Kind::Variable,
                 Fallback::None("no key"),
