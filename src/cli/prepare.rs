@@ -123,6 +123,7 @@ impl Prepared {
                 model: model.to_owned(),
                 stream: workload.request.stream,
                 temperature: Some(workload.request.temperature),
+                chat_limit: self.scenario.target.chat_limit,
                 extra: workload.request.extra.clone(),
                 ..BodyOptions::default()
             },

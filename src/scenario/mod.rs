@@ -44,13 +44,13 @@ pub use schema::schema;
 pub use secret::Secret;
 pub use server::{MetricsPage, ServerWatch};
 pub use source::Overrides;
-pub use transport::{Connections, Retries, Stamps, TlsOptions, Transport};
+pub use transport::{Connections, Http, Retries, Stamps, TlsOptions, Transport};
 pub use url::{Scheme, TargetUrl, UrlError};
 
 use crate::dataset;
 use crate::diagnostic::Diagnostics;
 use crate::distribution::Distribution;
-use crate::protocol::Api;
+use crate::protocol::{Api, ChatLimit};
 use crate::record::Needle;
 use crate::score::Rule;
 use crate::sim::{FaultPlan, Profile};
@@ -98,6 +98,8 @@ pub struct Target {
     pub api: Api,
     /// Name of the model; `None` for the only one the server lists.
     pub model: Option<String>,
+    /// What chat completions call the length of an answer.
+    pub chat_limit: ChatLimit,
     /// Environment variable that holds the key.
     pub api_key_env: Option<String>,
     /// Headers of every request, names in lower case, in the order of the file.

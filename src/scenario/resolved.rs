@@ -67,6 +67,7 @@ fn write_target(out: &mut Lines, scenario: &Scenario) {
     }
     out.put("api", quoted(target.api.name()));
     out.maybe("model", target.model.as_deref().map(quoted));
+    out.put("length_member", quoted(target.chat_limit.name()));
     out.maybe("api_key_env", target.api_key_env.as_deref().map(quoted));
     for (name, _) in &target.headers {
         out.text += &format!("# headers.{} = … (values of headers are not stored)\n", key(name));
@@ -93,6 +94,7 @@ fn write_transport(out: &mut Lines<'_>, transport: &Transport) {
     out.maybe("tls.key", tls.identity.as_ref().map(|(_, key)| path(key)));
     out.maybe("tls.server_name", tls.server_name.as_deref().map(quoted));
     out.put("tls.insecure", tls.insecure);
+    out.put("http", quoted(transport.http.name()));
     out.put("stamps", quoted(transport.stamps.name()));
 }
 

@@ -556,6 +556,7 @@ tensor_parallel = "4"
 url = "https://example.org:8443/api/openai"
 api = "chat"
 model = "qwen2.5-72b"
+length_member = "max_tokens"
 # headers.authorization = … (values of headers are not stored)
 # headers.x-tenant = … (values of headers are not stored)
 timeouts.connect = "1s"
@@ -565,6 +566,7 @@ timeouts.total = "1h500ms"
 ready_within = "30s"
 connections = "reuse"
 tls.insecure = false
+http = "auto"
 stamps = "kernel"
 
 [[workload]]
