@@ -433,6 +433,8 @@ fn manifest(scenario: &Scenario) -> Manifest {
         phases: scenario.phases.iter().map(phase).collect(),
         workloads: workloads.map(|workload| WorkloadEntry::new(&workload.name, &workload.slo)).collect(),
         skipped_rows: Vec::new(),
+        watches_server: false,
+        block_tokens: None,
         server: Vec::new(),
         memory: None,
         about: BTreeMap::new(),
