@@ -8,6 +8,7 @@ pub(crate) mod figure;
 pub mod html;
 pub mod json;
 pub mod live;
+mod objective;
 pub mod terminal;
 
 #[cfg(test)]
