@@ -73,7 +73,7 @@ fn taplo_takes_every_scenario_of_ours_and_every_example_of_the_reference() {
 
 /// What the schema does not see: other files, the command line, sums, values that only together make no sense,
 /// bounds of values that are texts, and dates, which taplo takes for texts.
-const BEYOND_A_SCHEMA: [&str; 70] = [
+const BEYOND_A_SCHEMA: [&str; 78] = [
     "about_with_a_secret",
     "all_rows_of_no_data_set",
     "connections_of_users_in_an_open_loop",
@@ -82,6 +82,7 @@ const BEYOND_A_SCHEMA: [&str; 70] = [
     "dataset_is_a_folder",
     "dataset_missing",
     "dataset_template_broken",
+    "dataset_time_without_unit",
     "date_for_a_name",
     "distribution_lognormal_p99_below_median",
     "distribution_mix_without_weight",
@@ -112,6 +113,7 @@ const BEYOND_A_SCHEMA: [&str; 70] = [
     "model_with_heads_and_a_latent",
     "name_taken",
     "names_twice",
+    "needle_too_short",
     "objective_bound_of_another_unit",
     "objective_bound_without_unit",
     "objective_not_measurable",
@@ -122,6 +124,7 @@ const BEYOND_A_SCHEMA: [&str; 70] = [
     "objective_without_limits",
     "objective_without_percentile",
     "objective_workload_unknown",
+    "output_of_no_data_set",
     "phase_without_end",
     "rate_too_high",
     "secret_twice",
@@ -140,6 +143,11 @@ const BEYOND_A_SCHEMA: [&str; 70] = [
     "slo_of_a_workload_not_measurable",
     "tls_certificate_without_key",
     "tls_insecure_with_an_authority",
+    "trace_of_a_workload_and_a_unit",
+    "trace_of_a_workload_without_rows",
+    "trace_of_a_workload_without_times",
+    "trace_of_no_workload",
+    "trace_without_format",
     "url_of_a_request",
     "url_with_a_bad_port",
     "warm_up_longer_than_duration",
