@@ -9,7 +9,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a table for whoever runs it")]
 
-use std::io::{BufWriter, Write as _};
+use std::io::BufWriter;
 use std::time::Duration;
 
 use tonnage::clock::Clock;
