@@ -106,7 +106,10 @@ fn each_planted_fault_has_its_finding() {
         ("unfinished", |rows| rows[950..].iter_mut().for_each(|row| row.outcome = Outcome::CutAtEnd)),
         ("failed", |rows| rows.iter_mut().step_by(40).for_each(|row| row.outcome = Outcome::HttpError)),
         ("repeated_rows", |rows| {
-            rows.iter_mut().for_each(|row| row.planned.dataset_row = Some(row.planned.request % 700));
+            rows.iter_mut().for_each(|row| {
+                row.planned.session = row.planned.request;
+                row.planned.dataset_row = Some(row.planned.request % 700);
+            });
         }),
         ("truncated", |rows| {
             rows.iter_mut().step_by(3).for_each(|row| row.finish_reason = Some("length".to_owned()));

@@ -226,6 +226,7 @@ impl Workload {
 
 /// Where prompts come from.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each workload")]
 pub enum PromptSource {
     /// Made-up text.
     Synthetic {

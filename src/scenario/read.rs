@@ -386,8 +386,9 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
         let temperature = fields.own("temperature", Field::number);
         (stream, temperature, fields.own("max_tokens", Field::tokens), extra(&fields))
     });
-    let of_rows = fields.table("output").is_some_and(|fields| says_dataset(&fields));
-    let length = fields.table("output").filter(|_| !of_rows).and_then(|fields| {
+    let output = fields.table("output");
+    let of_rows = output.as_ref().is_some_and(says_dataset);
+    let length = output.filter(|_| !of_rows).and_then(|fields| {
         if fields.has("max_tokens") { Some(lengths::distribution(&fields, "max_tokens")) } else { None }
     });
     let score = fields.has("score").then(|| fields.table("score")).flatten();

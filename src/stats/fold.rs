@@ -3,7 +3,7 @@
 //! Rows are kept apart by phase and workload. `all` joins workloads, and those phases that count; it is
 //! computed over their values together, never from their percentiles.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::censored::Bounded;
 use super::effective::{BLOCKS, dependence_where, effective_count};
@@ -66,8 +66,8 @@ pub struct Fold {
     pub(super) repeat: Option<u32>,
     pub(super) phases: Vec<Phase>,
     workloads: Vec<WorkloadSetup>,
-    /// Rows of data sets that were asked, by workload.
-    asked: BTreeMap<u32, BTreeSet<u64>>,
+    /// Rows of data sets that were asked, each with the session that asked it first, by workload.
+    asked: BTreeMap<u32, BTreeMap<u64, u64>>,
 }
 
 #[derive(Clone, Debug)]
@@ -175,8 +175,10 @@ impl Fold {
         let is_checked = record.grade.is_some() || record.outcome != Outcome::Ok;
         tally.unchecked += u64::from(scored && record.measured && !is_checked);
         if let Some(row) = record.planned.dataset_row.filter(|_| record.sent.is_some()) {
-            let is_new = self.asked.entry(workload).or_default().insert(row);
-            tally.repeated += u64::from(record.measured && !is_new);
+            // The turns of one conversation are of one row, and none asks what another did.
+            let session = record.planned.session;
+            let first = *self.asked.entry(workload).or_default().entry(row).or_insert(session);
+            tally.repeated += u64::from(record.measured && first != session);
         }
     }
 

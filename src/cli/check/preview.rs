@@ -9,7 +9,7 @@ use super::lengths::Lengths;
 use super::look::Look;
 use crate::dataset::Dataset;
 use crate::plan::{Plan, row_orders};
-use crate::scenario::{Load, Phase, PromptSource, Scenario};
+use crate::scenario::{Load, Phase, PromptSource, Scenario, Workload};
 use crate::seed::Seed;
 
 /// What a scenario will do.
@@ -73,8 +73,8 @@ pub(super) fn plan(scenario: &Arc<Scenario>, datasets: &[Option<Arc<Dataset>>]) 
 }
 
 /// Lengths of a data set's prompts in words, and in characters where they are texts.
-fn of_rows(dataset: &Dataset) -> (Option<Lengths>, Option<Lengths>) {
-    let (words, characters) = Lengths::of_prompts(dataset).unzip();
+fn of_rows(workload: &Workload, dataset: &Dataset) -> (Option<Lengths>, Option<Lengths>) {
+    let (words, characters) = Lengths::of_prompts(dataset, workload.history(Some(dataset))).unzip();
     (words, characters.flatten())
 }
 
@@ -104,7 +104,7 @@ impl Preview {
             let (prompt_words, prompt_characters) = match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => (Some(Lengths::all(*words)), None),
                 (PromptSource::Needle(form), _) => (Lengths::of(form.lengths.clone()), None),
-                (PromptSource::Dataset(_), Some(dataset)) => of_rows(dataset),
+                (PromptSource::Dataset(_), Some(dataset)) => of_rows(workload, dataset),
                 (PromptSource::Dataset(_), None) => (None, None),
             };
             WorkloadPreview {
