@@ -19,6 +19,7 @@ use grading::FirstAnswers;
 pub use grading::{AnswerCheck, Truth};
 use rules::Rules;
 
+use crate::stats::Analysis;
 use crate::stats::Progress;
 use crate::stats::RowEvents;
 use crate::stats::Slo;
@@ -73,6 +74,8 @@ pub struct Collector {
     first_answers: FirstAnswers,
     /// Of each page of the server's metrics.
     tracks: Vec<Track>,
+    /// Where the run is analysed.
+    analysis: Option<Analysis>,
 }
 
 /// Events of a stream that has not ended.
@@ -98,6 +101,8 @@ pub struct Collected {
     pub stamps_left_out: u64,
     /// First answers that were forgotten for want of room: later ones to the same request were not compared.
     pub answers_forgotten: u64,
+    /// What it needs to be analysed, if it is.
+    pub analysis: Option<Analysis>,
     /// What came of looking at each page of the server's metrics.
     pub scrapes: Vec<ScrapeTally>,
     /// Where the rows went.
@@ -147,6 +152,7 @@ impl Collector {
             checks: Vec::new(),
             first_answers: FirstAnswers::new(),
             tracks: scenario.server.iter().flat_map(tracks).collect(),
+            analysis: None,
         }
     }
 
@@ -160,6 +166,12 @@ impl Collector {
     #[must_use]
     pub fn of_shard(self, shard: Shard) -> Collector {
         Collector { shard: shard.is_part().then(|| shard.index()), ..self }
+    }
+
+    /// The same collector, which analyses the run if `analysed`.
+    #[must_use]
+    pub fn analysing(self, analysed: bool) -> Collector {
+        Collector { analysis: analysed.then(Analysis::default), ..self }
     }
 
     /// Which rule of `[stop]` was broken, if one was: the run is to be stopped.
@@ -212,6 +224,9 @@ impl Collector {
     fn take_page(&mut self, scraped: Scraped) -> Result<(), ResultsError> {
         let Some(track) = self.tracks.get_mut(scraped.endpoint as usize) else { return Ok(()) };
         let (sample, extra) = track.take(scraped, self.origin);
+        if let Some(analysis) = &mut self.analysis {
+            analysis.add_look(&sample);
+        }
         self.writer.server(&sample, &extra)
     }
 
@@ -263,6 +278,7 @@ impl Collector {
             findings,
             stamps_left_out: self.left_out,
             answers_forgotten: self.first_answers.forgotten(),
+            analysis: self.analysis,
             scrapes: self.tracks.into_iter().map(|track| track.tally).collect(),
             writer: self.writer,
         }
@@ -355,6 +371,9 @@ impl Collector {
         self.progress.unsent += u64::from(record.sent.is_none());
         self.fold.add(&record, events);
         self.seconds.add(&record, events);
+        if let Some(analysis) = &mut self.analysis {
+            analysis.add(&record);
+        }
         let phase = &self.phases[phase].name;
         self.writer.request(&RequestRow { record: &record, phase, workload: &self.workloads[workload].0 })
     }

@@ -65,6 +65,12 @@ pub struct Manifest {
     /// First answers to a request that were forgotten for want of room, so that later ones were not compared.
     #[serde(default)]
     pub answers_forgotten: u64,
+    /// Whether the server's metrics are looked at.
+    #[serde(default)]
+    pub watches_server: bool,
+    /// Tokens of a block of the server's memory, as far as the scenario says.
+    #[serde(default)]
+    pub block_tokens: Option<u64>,
     /// What came of looking at each page of the server's metrics.
     #[serde(default)]
     pub server: Vec<PageEntry>,
@@ -453,6 +459,8 @@ pub(crate) mod tests {
                 rows: 12,
             }],
             answers_forgotten: 0,
+            watches_server: false,
+            block_tokens: None,
             server: Vec::new(),
             memory: None,
             about: BTreeMap::new(),
@@ -535,6 +543,8 @@ pub(crate) mod tests {
             }
           ],
           "answers_forgotten": 0,
+          "watches_server": false,
+          "block_tokens": null,
           "server": [],
           "memory": null,
           "about": {},
