@@ -326,9 +326,9 @@ pub struct Timeline {
     pub reconnects: u32,
     /// Whether the connection was opened for this request.
     pub new_connection: Option<bool>,
-    /// Bytes written to the connection.
+    /// Bytes written to the connection; under HTTP/2, which mixes requests, those of the body alone.
     pub bytes_sent: u64,
-    /// Bytes read from the connection.
+    /// Bytes read from the connection; under HTTP/2 those of the body alone.
     pub bytes_received: u64,
     /// Where its times come from.
     pub stamp: StampSource,

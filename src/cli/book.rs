@@ -155,10 +155,8 @@ impl Facts<'_> {
     /// A collector whose rows go to `writer`.
     pub(super) fn collector(&self, writer: Writer) -> Collector {
         let analysed = self.manifest().is_analysed();
-        Collector::new(&self.prepared.scenario, writer)
-            .of_shard(self.prepared.shard)
-            .analysing(analysed)
-            .checking(answers::checks(self.prepared))
+        let collector = Collector::new(&self.prepared.scenario, writer).of_shard(self.prepared.shard);
+        collector.checking(answers::checks(self.prepared)).analysing(analysed)
     }
 
     fn manifest(&self) -> Manifest {

@@ -21,6 +21,10 @@ use crate::run::{Ending, Run};
 use crate::scenario::{Endpoint, Load, Phase, ProfileSource, TargetUrl};
 use crate::sim::{Embedded, FaultPlan, Options};
 
+/// Variables by which other programs are led to a proxy.
+const PROXIES: [&str; 6] =
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
+
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let part = Part::read(&args.part)?;
     let mut prepared = prepare(&args.scenario, args.target.clone(), Purpose::Measure)?;
@@ -171,6 +175,9 @@ impl Measuring<'_> {
             timeouts.first_token,
             timeouts.idle,
         ));
+        if let Some(proxy) = PROXIES.into_iter().find(|name| environment::optional(name).is_some()) {
+            say(&format!("{proxy} is set and ignored: connections go straight to the target"));
+        }
         let unstated = |load: &Load| matches!(load, Load::Open { max_in_flight: None, .. });
         if scenario.phases.iter().flat_map(Phase::loads).any(|load| unstated(load.load)) {
             say(&format!("open loops hold at most {} requests in flight", self.max_in_flight));

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::compose::{Salt, synthetic};
+use super::compose::{Salt, sized, synthetic};
+use super::needle;
 use super::{End, Plan, Start, Turn, step};
 use crate::dataset::{self, Dataset};
 use crate::prompt::{Message, Outgoing, Role};
@@ -26,6 +27,11 @@ pub enum Prompts {
     },
     /// Rows of a data set.
     Rows(Arc<Dataset>),
+    /// Needles in text of our own.
+    Needle {
+        /// Other needles beside the one that is asked for.
+        distractors: u32,
+    },
 }
 
 /// What the requests of one workload have in common.
@@ -258,8 +264,19 @@ impl Recipe {
                 let messages = synthetic(self.salt, &form.workload, step(turn.session, turn.turn), *words);
                 Ok(Opening { messages, system: None, recorded: None, script: VecDeque::new() })
             }
+            (Prompts::Needle { distractors }, _) => {
+                let needle = turn.needle.ok_or("the plan names no needle")?;
+                let request = step(turn.session, turn.turn);
+                let messages = needle::prompt(self.salt, &form.workload, request, needle, *distractors);
+                Ok(Opening { messages, system: None, recorded: None, script: VecDeque::new() })
+            }
             (Prompts::Rows(dataset), Some(row)) => {
                 let row = dataset.row(row as u32).map_err(|error| error.to_string())?;
+                if let Some(size) = &row.size {
+                    let request = step(turn.session, turn.turn);
+                    let messages = sized(self.salt, &form.workload, request, size);
+                    return Ok(Opening { messages, system: None, recorded: None, script: VecDeque::new() });
+                }
                 let mut script = VecDeque::from(row.turns);
                 let first = script.pop_front().ok_or("the row has no turn")?;
                 let system = row.system.map(|content| Message { role: Role::System, content });

@@ -117,6 +117,8 @@ pub enum Kind {
     Numbers,
     /// A number of tokens, or a law they follow: the table `distribution`.
     Distribution,
+    /// The same, or `"dataset"`.
+    AnswerLength,
     /// One of the percentiles in results.
     Percentile,
     /// A number of at least 0 in the unit of the metric beside it.
@@ -172,6 +174,7 @@ impl Kind {
             Kind::TokenList => "a list of numbers of tokens".to_owned(),
             Kind::Numbers => "a list of numbers".to_owned(),
             Kind::Distribution => "a number of tokens or a distribution".to_owned(),
+            Kind::AnswerLength => "a number of tokens, a distribution or `\"dataset\"`".to_owned(),
             Kind::Percentile => {
                 "a percentile in results: 50, 90, 95, 99, 99.9, or 1, 5, 10, 25, 75".to_owned()
             }
@@ -195,7 +198,7 @@ impl Kind {
             Kind::Duration { .. } => Some("seconds"),
             Kind::Rate | Kind::Level | Kind::Levels => Some("per second"),
             Kind::Bytes => Some("bytes"),
-            Kind::Tokens | Kind::TokenList | Kind::Distribution => Some("tokens"),
+            Kind::Tokens | Kind::TokenList | Kind::Distribution | Kind::AnswerLength => Some("tokens"),
             _ => None,
         }
     }
@@ -207,7 +210,7 @@ impl Kind {
             | Kind::Tables(path)
             | Kind::Parameters { table: path, .. }
             | Kind::OneOf(path) => Some(path),
-            Kind::Distribution => Some("distribution"),
+            Kind::Distribution | Kind::AnswerLength => Some("distribution"),
             _ => None,
         }
     }

@@ -67,6 +67,7 @@ fn write_target(out: &mut Lines, scenario: &Scenario) {
     }
     out.put("api", quoted(target.api.name()));
     out.maybe("model", target.model.as_deref().map(quoted));
+    out.put("length_member", quoted(target.chat_limit.name()));
     out.maybe("api_key_env", target.api_key_env.as_deref().map(quoted));
     for (name, _) in &target.headers {
         out.text += &format!("# headers.{} = … (values of headers are not stored)\n", key(name));
@@ -93,6 +94,7 @@ fn write_transport(out: &mut Lines<'_>, transport: &Transport) {
     out.maybe("tls.key", tls.identity.as_ref().map(|(_, key)| path(key)));
     out.maybe("tls.server_name", tls.server_name.as_deref().map(quoted));
     out.put("tls.insecure", tls.insecure);
+    out.put("http", quoted(transport.http.name()));
     out.put("stamps", quoted(transport.stamps.name()));
 }
 
@@ -134,6 +136,13 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
     out.put("weight", number(workload.weight));
     match &workload.prompt {
         PromptSource::Synthetic { words } => out.put("prompt.synthetic.words", words),
+        PromptSource::Needle(form) => {
+            let list = |values: Vec<String>| format!("[{}]", values.join(", "));
+            out.put("prompt.needle.depths", list(form.depths.iter().map(|depth| number(*depth)).collect()));
+            out.put("prompt.needle.lengths", list(form.lengths.iter().map(u64::to_string).collect()));
+            out.put("prompt.needle.repeats", form.repeats);
+            out.put("prompt.needle.distractors", form.distractors);
+        }
         PromptSource::Dataset(set) => {
             out.put("prompt.dataset.path", quoted(&set.path.to_string_lossy()));
             out.maybe("prompt.dataset.format", set.format.map(|format| quoted(format.name())));
@@ -141,6 +150,9 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             out.put("prompt.dataset.when_exhausted", quoted(set.when_exhausted.name()));
             for (column, name) in set.columns.all() {
                 out.put(&format!("prompt.dataset.columns.{column}"), quoted(name));
+            }
+            if let Some((_, unit)) = &set.columns.time {
+                out.put("prompt.dataset.columns.time_unit", quoted(unit.name()));
             }
             out.maybe(
                 "prompt.dataset.template",
@@ -152,7 +164,10 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             }
         }
     }
-    lengths::write(out, "output.max_tokens", &workload.max_tokens);
+    match workload.uses_output_tokens() {
+        true => out.put("output.max_tokens", quoted("dataset")),
+        false => lengths::write(out, "output.max_tokens", &workload.max_tokens),
+    }
     if let Some(rule) = &workload.score {
         write_score(out, rule);
     }

@@ -192,6 +192,11 @@ fn value(kind: Kind) -> Value {
             let [number, text] = tokens();
             json!({ "anyOf": [number, text, table(keys::find("distribution"))] })
         }
+        Kind::AnswerLength => {
+            let [number, text] = tokens();
+            let row = json!({ "const": "dataset" });
+            json!({ "anyOf": [number, text, row, table(keys::find("distribution"))] })
+        }
         Kind::Percentile => {
             // To an editor 99 and 99.0 are two things.
             let number = |percent: f64| match percent.fract() == 0.0 {

@@ -257,6 +257,15 @@ fn needed(table: &str, key: &str) -> Vec<&'static str> {
     if table == "phase.load.trace" && (key == "column" || key == "unit") {
         needed.push("phase.p.load.trace.format=jsonl");
     }
+    match (table, key) {
+        ("workload.prompt.dataset.columns", "time") => {
+            needed.push("workload.w.prompt.dataset.columns.time_unit=ms");
+        }
+        ("workload.prompt.dataset.columns", "time_unit") => {
+            needed.push("workload.w.prompt.dataset.columns.time=at");
+        }
+        _ => {}
+    }
     if table.starts_with("workload.prompt.dataset.") {
         needed.push("workload.w.prompt.dataset.path=problems.jsonl");
     }
@@ -271,7 +280,8 @@ fn every_key_is_accepted_with_its_example_wherever_its_table_stands() {
     for table in TABLES {
         for key in table.keys {
             // See `merging`, and `further_loads_and_sessions_are_read_as_written`.
-            if key.name == "extends" || key.name == "also" {
+            let is_alone = (table.path, key.name) == ("phase.load.trace", "workload");
+            if key.name == "extends" || key.name == "also" || is_alone {
                 continue;
             }
             for place in places(table.path) {
@@ -546,6 +556,7 @@ tensor_parallel = "4"
 url = "https://example.org:8443/api/openai"
 api = "chat"
 model = "qwen2.5-72b"
+length_member = "max_tokens"
 # headers.authorization = … (values of headers are not stored)
 # headers.x-tenant = … (values of headers are not stored)
 timeouts.connect = "1s"
@@ -555,6 +566,7 @@ timeouts.total = "1h500ms"
 ready_within = "30s"
 connections = "reuse"
 tls.insecure = false
+http = "auto"
 stamps = "kernel"
 
 [[workload]]

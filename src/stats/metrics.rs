@@ -203,7 +203,7 @@ impl FinishReason {
     pub fn of(stated: Option<&str>) -> FinishReason {
         match stated {
             None => FinishReason::None,
-            Some("stop" | "end_turn" | "stop_sequence" | "eos" | "completed") => FinishReason::Stop,
+            Some("stop" | "end_turn" | "stop_sequence" | "eos" | "word" | "completed") => FinishReason::Stop,
             Some("length" | "max_tokens" | "max_output_tokens" | "limit") => FinishReason::Length,
             Some("tool_calls" | "tool_use" | "function_call") => FinishReason::ToolCalls,
             Some("content_filter" | "refusal") => FinishReason::ContentFilter,
@@ -220,6 +220,17 @@ pub fn metric(tag: &str) -> Option<&'static Metric> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_is_of_the_same_kind_in_whatever_api() {
+        let kinds =
+            ["stop", "end_turn", "word", "max_output_tokens", "limit", "tool_use", "refusal", "abort"];
+        let kinds = kinds.map(|stated| FinishReason::of(Some(stated)) as usize);
+        let names = kinds.map(|kind| FinishReason::ALL[kind].0);
+        let expected = ["stop", "stop", "stop", "length", "length", "tool_calls", "content_filter", "other"];
+        assert_eq!(names, expected);
+        assert_eq!(FinishReason::of(None), FinishReason::None);
+    }
 
     #[test]
     fn every_tag_is_defined_once_with_a_formula() {

@@ -126,6 +126,8 @@ fn workload(name: &str, course: &WorkloadPreview, dataset: Option<&Dataset>) -> 
             "rows": dataset.rows(),
             "turns": dataset.all_turns(),
             "mended": dataset.mended(),
+            "outside": dataset.outside(),
+            "unsorted": dataset.unsorted(),
             "repeated": dataset.repeated(),
             "left_out": dataset.skipped().iter().map(|skipped| json!({
                 "reason": skipped.reason.describe(dataset.format()),

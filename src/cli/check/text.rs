@@ -256,6 +256,12 @@ fn data(dataset: &Dataset) -> String {
         });
         text += &format!("; {} left out: {}", grouped(skipped), reasons.collect::<Vec<_>>().join(", "));
     }
+    if dataset.outside() > 0 {
+        text += &format!("; {} outside the window", grouped(dataset.outside()));
+    }
+    if dataset.unsorted() > 0 {
+        text += &format!("; {} out of order", grouped(dataset.unsorted()));
+    }
     if dataset.mended() > 0 {
         text += &format!("; {} with messages left out or joined", grouped(dataset.mended()));
     }

@@ -340,12 +340,14 @@ name = "load"  # base.toml:2
 [target]
 url = "http://127.0.0.1:8000"  # base.toml:4
 api = "chat"  # default
+length_member = "max_tokens"  # default
 timeouts.connect = "5s"  # default
 timeouts.first_token = "2m"  # default
 timeouts.idle = "1m"  # default
 ready_within = "30s"  # default
 connections = "reuse"  # default
 tls.insecure = false  # default
+http = "auto"  # default
 stamps = "kernel"  # default
 
 [[workload]]
