@@ -122,6 +122,7 @@ fn manifest(rows: u64) -> Manifest {
         skipped_rows: Vec::new(),
         server: Vec::new(),
         memory: None,
+        left_out: Default::default(),
         about: BTreeMap::new(),
         objectives: Vec::new(),
         verdict: None,

@@ -10,8 +10,8 @@ use super::prepare::Prepared;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{json, terminal};
 use crate::results::manifest::{
-    ClientEntry, ClockKind, FORMAT, Host, PageEntry, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry,
-    WorkloadEntry,
+    ClientEntry, ClockKind, FORMAT, Host, LeftOut, PageEntry, PhaseEntry, SkippedRows, State, Timeouts,
+    VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
 use crate::results::objectives::{ObjectiveEntry, any_fails, undetermined};
@@ -65,6 +65,8 @@ impl Facts<'_> {
             if let Some(server) = &self.prepared.scenario.server {
                 writer.begin_server(!server.extra.is_empty())?;
             }
+            let files = self.prepared.scenario.results;
+            writer.begin_details(files.chunks, files.responses)?;
             Ok(writer)
         });
         writer.map_err(|error| {
@@ -83,7 +85,9 @@ impl Facts<'_> {
         end: &End,
         args: &ScenarioArgs,
     ) -> Result<Exit, Failure> {
-        let Collected { courses, fold, seconds, figures, mut findings, scrapes, mut writer, .. } = collected;
+        let Collected {
+            courses, fold, seconds, figures, mut findings, left_out, scrapes, mut writer, ..
+        } = collected;
         let summary = fold.summary();
         let mut manifest = self.manifest();
         manifest.objectives.iter_mut().for_each(|objective| objective.judge(&summary));
@@ -96,6 +100,7 @@ impl Facts<'_> {
             writer.flush(),
         ];
         let tables: Result<(), ResultsError> = tables.into_iter().collect();
+        manifest.left_out = left_out;
         manifest.state = if tables.is_ok() { end.state } else { State::Stopped };
         manifest.origin_monotonic_ns = end.origin.monotonic_ns;
         if let Some(host) = &mut manifest.host {
@@ -194,6 +199,7 @@ impl Facts<'_> {
             skipped_rows: self.skipped_rows(),
             server: Vec::new(),
             memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
+            left_out: LeftOut::default(),
             about: scenario.about.clone(),
             objectives: scenario.objectives.iter().map(ObjectiveEntry::from).collect(),
             verdict: None,

@@ -5,6 +5,7 @@
 
 mod cells;
 pub mod columns;
+pub mod details;
 pub mod manifest;
 pub mod memory;
 pub mod merge;

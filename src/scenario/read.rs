@@ -18,8 +18,8 @@ use super::source::{self, Document};
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
-    Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS, Scenario,
-    Secret, Target, Timeouts, Workload,
+    Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, ResultFiles, SIMULATED_APIS,
+    Scenario, Secret, Target, Timeouts, Workload,
 };
 use super::{model, objective, server, transport};
 use crate::dataset::{self, Format, WhenExhausted};
@@ -76,6 +76,11 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
             help,
         );
     }
+    let results = top.table("results").and_then(|fields| {
+        let (chunks, responses) =
+            (fields.value("chunks", Field::boolean), fields.value("responses", Field::boolean));
+        Some(ResultFiles { chunks: chunks?, responses: responses? })
+    });
     let objectives = objectives(top, phases.as_deref(), workloads.as_deref());
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
     let server = top.has("server").then(|| top.table("server")).flatten();
@@ -101,6 +106,7 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
         phases,
         objectives: objectives?,
         stop: stop?,
+        results: results?,
         server,
         model,
     })
