@@ -58,6 +58,8 @@ pub enum Kind {
     Name,
     /// Any text that is not empty.
     Text,
+    /// The same over any number of lines.
+    Prose,
     /// The name of an environment variable.
     Variable,
     /// A file, relative to the one that names it.
@@ -137,7 +139,7 @@ impl Kind {
     /// What it takes, in words that follow "takes".
     pub fn describe(self) -> String {
         match self {
-            Kind::Name | Kind::Text => "text".to_owned(),
+            Kind::Name | Kind::Text | Kind::Prose => "text".to_owned(),
             Kind::Variable => "the name of an environment variable".to_owned(),
             Kind::Path => "the path of a file".to_owned(),
             Kind::Url => "a URL".to_owned(),

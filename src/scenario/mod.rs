@@ -161,6 +161,16 @@ pub struct Workload {
     pub request: RequestOptions,
 }
 
+impl Workload {
+    /// What a turn carries of those before it; `dataset` is its data set. Conversations carry what was said unless
+    /// the scenario says otherwise.
+    pub fn history(&self, dataset: Option<&dataset::Dataset>) -> History {
+        let is_conversations = dataset.is_some_and(dataset::Dataset::is_conversations);
+        let default = if is_conversations { History::Real } else { History::None };
+        self.session.as_ref().map_or(default, |session| session.history)
+    }
+}
+
 /// Where prompts come from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PromptSource {

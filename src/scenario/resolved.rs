@@ -138,6 +138,17 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             out.maybe("prompt.dataset.format", set.format.map(|format| quoted(format.name())));
             out.put("prompt.dataset.shuffle", set.shuffle);
             out.put("prompt.dataset.when_exhausted", quoted(set.when_exhausted.name()));
+            for (column, name) in set.columns.all() {
+                out.put(&format!("prompt.dataset.columns.{column}"), quoted(name));
+            }
+            out.maybe(
+                "prompt.dataset.template",
+                set.template.as_ref().map(|template| quoted(template.text())),
+            );
+            if let Some(few_shot) = &set.few_shot {
+                out.put("prompt.dataset.few_shot.path", quoted(&few_shot.path.to_string_lossy()));
+                out.put("prompt.dataset.few_shot.count", few_shot.count);
+            }
         }
     }
     lengths::write(out, "output.max_tokens", &workload.max_tokens);

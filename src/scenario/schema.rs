@@ -139,6 +139,7 @@ fn value(kind: Kind) -> Value {
         Kind::Text | Kind::Path => {
             json!({ "type": "string", "pattern": r"\S", "not": { "pattern": r"[\x00-\x1f\x7f-\x9f]" } })
         }
+        Kind::Prose => json!({ "type": "string", "pattern": r"\S" }),
         Kind::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
         Kind::Url => json!({ "type": "string", "pattern": URL }),
         Kind::Boolean => json!({ "type": "boolean" }),

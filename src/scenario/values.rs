@@ -88,6 +88,15 @@ impl Field<'_> {
         Ok(text.to_owned())
     }
 
+    /// Text of any number of lines that is not blank.
+    pub(super) fn prose(self) -> Result<String, Refusal> {
+        let text = self.str()?;
+        if text.trim().is_empty() {
+            return Err(self.out_of_range("text that is not blank"));
+        }
+        Ok(text.to_owned())
+    }
+
     /// A name: `[A-Za-z0-9_-]+`, short enough for a file name.
     pub(super) fn name(self) -> Result<String, Refusal> {
         let text = self.str()?;
