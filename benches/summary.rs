@@ -125,6 +125,7 @@ fn manifest(rows: u64) -> Manifest {
         block_tokens: None,
         server: Vec::new(),
         memory: None,
+        left_out: Default::default(),
         about: BTreeMap::new(),
         objectives: Vec::new(),
         verdict: None,

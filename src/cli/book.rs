@@ -11,8 +11,8 @@ use super::prepare::Prepared;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{self, json, terminal};
 use crate::results::manifest::{
-    ClientEntry, ClockKind, FORMAT, Host, PageEntry, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry,
-    WorkloadEntry,
+    ClientEntry, ClockKind, FORMAT, Host, LeftOut, PageEntry, PhaseEntry, SkippedRows, State, Timeouts,
+    VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
 use crate::results::objectives::{ObjectiveEntry, any_fails, undetermined};
@@ -68,6 +68,8 @@ impl Facts<'_> {
             if let Some(server) = &self.prepared.scenario.server {
                 writer.begin_server(!server.extra.is_empty())?;
             }
+            let files = self.prepared.scenario.results;
+            writer.begin_details(files.chunks, files.responses)?;
             Ok(writer)
         });
         writer.map_err(|error| {
@@ -92,6 +94,7 @@ impl Facts<'_> {
             seconds,
             figures,
             mut findings,
+            left_out,
             scrapes,
             analysis,
             answers_forgotten,
@@ -111,6 +114,7 @@ impl Facts<'_> {
             writer.flush(),
         ];
         let tables: Result<(), ResultsError> = tables.into_iter().collect();
+        manifest.left_out = left_out;
         manifest.state = if tables.is_ok() { end.state } else { State::Stopped };
         manifest.origin_monotonic_ns = end.origin.monotonic_ns;
         if let Some(host) = &mut manifest.host {
@@ -221,6 +225,7 @@ impl Facts<'_> {
             block_tokens: scenario.server.as_ref().and_then(|server| server.block_size),
             server: Vec::new(),
             memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
+            left_out: LeftOut::default(),
             about: scenario.about.clone(),
             objectives: scenario.objectives.iter().map(ObjectiveEntry::from).collect(),
             verdict: None,

@@ -77,6 +77,9 @@ pub struct Manifest {
     /// The model in the server's memory, where the scenario tells of it.
     #[serde(default)]
     pub memory: Option<MemoryEntry>,
+    /// What was not kept for want of room.
+    #[serde(default)]
+    pub left_out: LeftOut,
     /// Free text of the scenario's `[about]`.
     pub about: BTreeMap<String, String>,
     /// What had to hold, and whether it did.
@@ -317,6 +320,29 @@ pub struct PageEntry {
     pub last_error: Option<String>,
 }
 
+/// What was not kept for want of room. Rows of requests are never among it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Token-bearing events whose times no figure has.
+    pub stamps: u64,
+    /// Rows of `chunks.csv`.
+    pub chunks: u64,
+    /// Lines of `responses.jsonl`.
+    pub responses: u64,
+}
+
+impl LeftOut {
+    /// Both together.
+    #[must_use]
+    pub fn join(self, other: LeftOut) -> LeftOut {
+        LeftOut {
+            stamps: self.stamps + other.stamps,
+            chunks: self.chunks + other.chunks,
+            responses: self.responses + other.responses,
+        }
+    }
+}
+
 /// Whether the figures can be trusted, and what there is to know about them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VerdictEntry {
@@ -463,6 +489,7 @@ pub(crate) mod tests {
             block_tokens: None,
             server: Vec::new(),
             memory: None,
+            left_out: LeftOut::default(),
             about: BTreeMap::new(),
             objectives: Vec::new(),
             verdict: None,
@@ -547,6 +574,11 @@ pub(crate) mod tests {
           "block_tokens": null,
           "server": [],
           "memory": null,
+          "left_out": {
+            "stamps": 0,
+            "chunks": 0,
+            "responses": 0
+          },
           "about": {},
           "objectives": [],
           "verdict": {

@@ -78,6 +78,8 @@ pub struct Scenario {
     pub stop: StopRules,
     /// What of the server's own metrics is looked at; `None` for nothing.
     pub server: Option<ServerWatch>,
+    /// Which files of details are written.
+    pub results: ResultFiles,
     /// The model in the server's memory, where something is said of it.
     pub model: Option<ModelMemory>,
 }
@@ -87,6 +89,15 @@ impl Scenario {
     pub fn block_tokens(&self) -> u64 {
         self.server.as_ref().and_then(|server| server.block_size).unwrap_or(BLOCK_TOKENS)
     }
+}
+
+/// Files of results that are written when asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResultFiles {
+    /// `chunks.csv`: a row for each token-bearing event.
+    pub chunks: bool,
+    /// `responses.jsonl`: what models wrote.
+    pub responses: bool,
 }
 
 /// The server under load.

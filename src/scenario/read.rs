@@ -22,7 +22,7 @@ use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
     Connections, Endpoint, History, Load, Loaded, NeedleForm, Phase, PromptSource, RequestOptions,
-    SIMULATED_APIS, Scenario, Secret, SessionForm, Target, Timeouts, Workload,
+    ResultFiles, SIMULATED_APIS, Scenario, Secret, SessionForm, Target, Timeouts, Workload,
 };
 use super::{model, objective, server, transport};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -81,6 +81,11 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
             help,
         );
     }
+    let results = top.table("results").and_then(|fields| {
+        let (chunks, responses) =
+            (fields.value("chunks", Field::boolean), fields.value("responses", Field::boolean));
+        Some(ResultFiles { chunks: chunks?, responses: responses? })
+    });
     let objectives = objectives(top, phases.as_deref(), workloads.as_deref());
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
     let server = top.has("server").then(|| top.table("server")).flatten();
@@ -106,6 +111,7 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
         phases,
         objectives: objectives?,
         stop: stop?,
+        results: results?,
         server,
         model,
     })

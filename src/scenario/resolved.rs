@@ -46,6 +46,9 @@ fn write(scenario: &Scenario, origins: Option<&Origins>) -> String {
     }
     scenario.objectives.iter().for_each(|objective| write_objective(&mut out, objective));
     phase::write_stop(&mut out, &scenario.stop);
+    out.header("[results]", "results.");
+    out.put("chunks", scenario.results.chunks);
+    out.put("responses", scenario.results.responses);
     if let Some(server) = &scenario.server {
         write_server(&mut out, server);
     }

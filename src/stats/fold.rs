@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::censored::Bounded;
-use super::effective::{BLOCKS, dependence_where, effective_count};
+use super::effective::{BLOCKS, block_dispersion, dependence_where, effective_count};
 use super::histogram::{Bucket, Histogram};
 use super::interval::{Interval, of_rate, of_share};
 use super::metrics::{FinishReason, METRICS, Metric, Source, failing_outcomes};
@@ -525,9 +525,10 @@ fn effective_answers(ttft: &Sample) -> Option<f64> {
         return None;
     }
     let p90 = Percentile::P90.nearest_rank(&ttft.sorted)?;
-    let tau = dependence_where(&ttft.series, |value| *value > p90)?;
+    let is_slow = |value: &f64| *value > p90;
+    let (seen, tau) = (block_dispersion(&ttft.series, is_slow)?, dependence_where(&ttft.series, is_slow)?);
     let count = ttft.series.len();
-    Some(if tau > NOTICEABLE { effective_count(count, tau) } else { count as f64 })
+    Some(if seen > NOTICEABLE { effective_count(count, tau) } else { count as f64 })
 }
 
 /// p99 over rows of the longest time that bytes lay before they were read.

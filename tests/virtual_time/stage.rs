@@ -21,7 +21,8 @@ use tonnage::plan::{Plan, row_orders};
 use tonnage::protocol::BodyOptions;
 use tonnage::record::{EndedBy, Event};
 use tonnage::results::manifest::{
-    ClientEntry, ClockKind, FORMAT, Manifest, PhaseEntry, State, Timeouts, VerdictEntry, WorkloadEntry,
+    ClientEntry, ClockKind, FORMAT, LeftOut, Manifest, PhaseEntry, State, Timeouts, VerdictEntry,
+    WorkloadEntry,
 };
 use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
@@ -241,6 +242,7 @@ impl Stage {
             path: scenario.target.api.path().to_owned(),
             models_path: "/v1/models".to_owned(),
             health_path: "/health".to_owned(),
+            keeps_texts: scenario.results.responses,
             api: scenario.target.api,
             headers: Vec::new(),
             timeouts: scenario.target.timeouts,
@@ -249,7 +251,8 @@ impl Stage {
         let client = Client::new(clock.clone(), connector, settings).unwrap();
         let results = tempfile::tempdir().unwrap();
         let manifest = Manifest { shard: self.shard.to_text(), ..manifest(&scenario) };
-        let writer = Writer::create(&Place::Exact(results.path().join("run")), &manifest, "").unwrap();
+        let mut writer = Writer::create(&Place::Exact(results.path().join("run")), &manifest, "").unwrap();
+        writer.begin_details(scenario.results.chunks, scenario.results.responses).unwrap();
         let desk = Rc::new(RefCell::new((
             Vec::new(),
             Collector::new(&scenario, writer).of_shard(self.shard).analysing(true),
@@ -445,6 +448,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         block_tokens: None,
         server: Vec::new(),
         memory: None,
+        left_out: LeftOut::default(),
         about: BTreeMap::new(),
         objectives: Vec::new(),
         verdict: None,
