@@ -42,7 +42,14 @@ fn main() {
         });
         let client = Client::new(clock.clone(), connector, settings()).expect("good settings");
         let body = Bytes::from_static(br#"{"messages":[{"role":"user","content":"Hi"}],"stream":true}"#);
-        let request = Outgoing { id: "run-0-0-7".to_owned(), stream: true, keep_answer: false, body };
+        let request = Outgoing {
+            id: "run-0-0-7".to_owned(),
+            stream: true,
+            keep_answer: false,
+            check_answer: false,
+            body_hash: None,
+            body,
+        };
         for _ in 0..requests {
             let mut timeline = Timeline::begin(clock.now(), client.stamp_source());
             client.exchange(&request, &mut timeline, &mut |_| {}).await;

@@ -207,7 +207,7 @@ impl Client {
         timeline: &mut Timeline,
         hand_over: HandOver<'_>,
     ) -> Attempt {
-        let account = Account::open(self, timeline, &link.meter, request.keep_answer);
+        let account = Account::open(self, timeline, &link.meter, request.keep_answer || request.check_answer);
         let broken = match self.send(&mut link, request, watch).await {
             Ok(response) => {
                 let after = RetryAfter::of(response.headers());

@@ -13,7 +13,7 @@ use super::censored::Reached;
 use super::scope::{Figure, Rate, Scope};
 use super::statistic::Statistic;
 use super::tally::Kept;
-use crate::record::{Outcome, RequestRecord};
+use crate::record::{Outcome, RequestRecord, Verdict};
 
 /// Definition of a metric.
 #[derive(Debug)]
@@ -85,6 +85,10 @@ pub enum Source {
     ErrorShares,
     /// Measured `ok` rows by [`FinishReason`], as shares.
     FinishShares,
+    /// Right answers among those checked: `value` for all, and by [`FinishReason`].
+    Accuracy,
+    /// Checked answers by verdict.
+    Verdicts,
     /// Rows of the phase, measured or not, by what became of them: `planned`, `sent` and each outcome.
     Outcomes,
     /// Measured rows, the same way.
@@ -106,6 +110,10 @@ impl Source {
             Source::ErrorShares => {
                 ["value"].into_iter().chain(failing_outcomes().map(Outcome::name)).collect()
             }
+            Source::Accuracy => {
+                ["value"].into_iter().chain(FinishReason::ALL.into_iter().map(|(name, _)| name)).collect()
+            }
+            Source::Verdicts => Verdict::ALL.into_iter().map(Verdict::name).collect(),
             Source::FinishShares | Source::FinishReasons => {
                 FinishReason::ALL.into_iter().map(|(name, _)| name).collect()
             }
@@ -120,7 +128,11 @@ impl Source {
         match self {
             Source::Row(..) => "mean and percentiles",
             Source::Adjusted(_) => "percentiles",
-            Source::Rate(_) | Source::Share(_) | Source::ErrorShares | Source::FinishShares => "all",
+            Source::Rate(_)
+            | Source::Share(_)
+            | Source::ErrorShares
+            | Source::FinishShares
+            | Source::Accuracy => "all",
             _ => "none",
         }
     }

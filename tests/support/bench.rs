@@ -111,7 +111,14 @@ pub(crate) fn header_of(name: &'static str, value: &str) -> (HeaderName, HeaderV
 
 /// A request for a stream.
 pub(crate) fn outgoing(body: impl Into<Bytes>) -> Outgoing {
-    Outgoing { id: "run-0-0-7".to_owned(), stream: true, keep_answer: false, body: body.into() }
+    Outgoing {
+        id: "run-0-0-7".to_owned(),
+        stream: true,
+        keep_answer: false,
+        check_answer: false,
+        body_hash: None,
+        body: body.into(),
+    }
 }
 
 /// So many milliseconds.
