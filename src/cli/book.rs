@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::answers;
 use super::args::ScenarioArgs;
 use super::exit::{Exit, Failure};
 use super::prepare::Prepared;
 use crate::collect::{Collected, Collector, PhaseCourse};
-use crate::report::{json, terminal};
+use crate::report::{self, json, terminal};
 use crate::results::manifest::{
     ClientEntry, ClockKind, FORMAT, Host, PageEntry, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry,
     WorkloadEntry,
@@ -19,6 +20,8 @@ use crate::results::{Manifest, Place, ResultsError, Writer};
 use crate::scenario::{Endpoint, Load, MetricsPage};
 use crate::scrape::track::ScrapeTally;
 use crate::stats::Verdict;
+use crate::stats::analysis::{Known, Step};
+use crate::stats::memory::BLOCK_TOKENS;
 
 /// What a run knows of itself before its first request.
 pub(super) struct Facts<'a> {
@@ -83,7 +86,18 @@ impl Facts<'_> {
         end: &End,
         args: &ScenarioArgs,
     ) -> Result<Exit, Failure> {
-        let Collected { courses, fold, seconds, figures, mut findings, scrapes, mut writer, .. } = collected;
+        let Collected {
+            courses,
+            fold,
+            seconds,
+            figures,
+            mut findings,
+            scrapes,
+            analysis,
+            answers_forgotten,
+            mut writer,
+            ..
+        } = collected;
         let summary = fold.summary();
         let mut manifest = self.manifest();
         manifest.objectives.iter_mut().for_each(|objective| objective.judge(&summary));
@@ -93,6 +107,7 @@ impl Facts<'_> {
             writer.gaps(&fold.gaps()),
             writer.summary(&summary),
             writer.timeline(&seconds.rows()),
+            writer.accuracy(&fold.accuracy()),
             writer.flush(),
         ];
         let tables: Result<(), ResultsError> = tables.into_iter().collect();
@@ -101,8 +116,8 @@ impl Facts<'_> {
         if let Some(host) = &mut manifest.host {
             host.origin_unix_ns = end.origin.unix_ns;
         }
-        manifest.workloads = fold.workloads().iter().map(WorkloadEntry::from).collect();
         manifest.server = self.pages(&scrapes);
+        manifest.answers_forgotten = answers_forgotten;
         manifest.verdict = Some(VerdictEntry::new(&findings, self.simulated));
         for (index, (entry, course)) in manifest.phases.iter_mut().zip(&courses).enumerate() {
             if let Some(course) = course {
@@ -115,12 +130,16 @@ impl Facts<'_> {
                     fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
             }
         }
-        let written = tables.and(writer.write_manifest(&manifest));
+        let known = known(&manifest, Step::of(&fold, None, None));
+        let analysis = analysis.map(|analysis| analysis.rows(&known)).unwrap_or_default();
+        let analysed = if manifest.is_analysed() { writer.analysis(&analysis) } else { Ok(()) };
+        let written = tables.and(analysed).and(writer.write_manifest(&manifest));
         let folder = writer.folder();
         if args.json {
             print(&json::object(&manifest, &summary, folder), folder)?;
         } else {
-            print(&format!("{}\n{}", terminal::text(&manifest, &summary), folder.display()), folder)?;
+            let told = terminal::text(&manifest, &summary) + &report::analysis::text(&analysis);
+            print(&format!("{told}\n{}", folder.display()), folder)?;
         }
         if !folder.exists() {
             let gone = format!("the results folder {} was removed while the run went on", folder.display());
@@ -135,7 +154,9 @@ impl Facts<'_> {
 
     /// A collector whose rows go to `writer`.
     pub(super) fn collector(&self, writer: Writer) -> Collector {
-        Collector::new(&self.prepared.scenario, writer).of_shard(self.prepared.shard)
+        let analysed = self.manifest().is_analysed();
+        let collector = Collector::new(&self.prepared.scenario, writer).of_shard(self.prepared.shard);
+        collector.checking(answers::checks(self.prepared)).analysing(analysed)
     }
 
     fn manifest(&self) -> Manifest {
@@ -173,7 +194,7 @@ impl Facts<'_> {
             salt: Some(format!("{:016x}", self.prepared.salt.0)),
             target: match &scenario.target.endpoint {
                 Endpoint::Url(url) => url.to_string(),
-                Endpoint::Sim { profile } => format!("sim {profile}"),
+                Endpoint::Sim { profile, .. } => format!("sim {profile}"),
             },
             model: Some(self.model.clone()),
             clock: self.clock,
@@ -189,9 +210,15 @@ impl Facts<'_> {
             workloads: scenario
                 .workloads
                 .iter()
-                .map(|workload| WorkloadEntry::new(&workload.name, &workload.slo))
+                .map(|workload| WorkloadEntry {
+                    score: workload.score.as_ref().map(|rule| rule.kind().name().to_owned()),
+                    ..WorkloadEntry::new(&workload.name, &workload.slo)
+                })
                 .collect(),
             skipped_rows: self.skipped_rows(),
+            answers_forgotten: 0,
+            watches_server: scenario.server.is_some(),
+            block_tokens: scenario.server.as_ref().and_then(|server| server.block_size),
             server: Vec::new(),
             memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
             about: scenario.about.clone(),
@@ -228,6 +255,15 @@ impl Facts<'_> {
             })
         });
         skipped.collect()
+    }
+}
+
+/// What an analysis must know beside rows and looks.
+pub(super) fn known(manifest: &Manifest, steps: Vec<Step>) -> Known {
+    Known {
+        steps,
+        model_tokens: manifest.memory.as_ref().and_then(|memory| memory.kv_tokens),
+        block_tokens: manifest.block_tokens.unwrap_or(BLOCK_TOKENS),
     }
 }
 

@@ -123,9 +123,12 @@ impl Prepared {
                 model: model.to_owned(),
                 stream: workload.request.stream,
                 temperature: Some(workload.request.temperature),
+                chat_limit: self.scenario.target.chat_limit,
                 extra: workload.request.extra.clone(),
                 ..BodyOptions::default()
             },
+            checks: workload.score.is_some(),
+            compares: workload.consistency,
         });
         Composer::new(plan, self.scenario.target.api, forms.collect(), self.salt, self.run_id.clone())
     }

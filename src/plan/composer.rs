@@ -1,6 +1,7 @@
 //! Turns the plan's sessions into requests, in order.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -43,6 +44,10 @@ pub struct Form {
     pub history: History,
     /// What its bodies have in common.
     pub options: BodyOptions,
+    /// Whether answers are checked.
+    pub checks: bool,
+    /// Whether answers to the same request are compared.
+    pub compares: bool,
 }
 
 /// A session ready to be sent.
@@ -283,14 +288,24 @@ impl Recipe {
     }
 
     fn outgoing(&self, turn: &Planned, messages: &[Message], keep_answer: bool) -> Outgoing {
-        let options = &self.forms[turn.workload as usize].options;
+        let Form { options, checks, compares, .. } = &self.forms[turn.workload as usize];
         let max_tokens = turn.output_tokens_planned.unwrap_or_default();
+        let body = options.body(self.api, messages, max_tokens);
         Outgoing {
             // Point and repeat are 0 where there is no sweep.
             id: format!("{}-0-0-{}", self.run_id, turn.request),
             stream: options.stream,
             keep_answer,
-            body: Bytes::from(options.body(self.api, messages, max_tokens)),
+            check_answer: *checks || *compares,
+            body_hash: compares.then(|| hash(&body)),
+            body: Bytes::from(body),
         }
     }
+}
+
+/// A hash that is the same in every run.
+fn hash(body: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    body.hash(&mut hasher);
+    hasher.finish()
 }

@@ -6,9 +6,12 @@ mod judged;
 mod lengths;
 mod observed;
 mod schedule;
+mod score;
 mod tables;
 
 use std::time::Duration;
+
+use crate::sim::Profile;
 
 /// A table of the scenario, or one that stands for a value.
 #[derive(Debug)]
@@ -64,6 +67,8 @@ pub enum Kind {
     Variable,
     /// A file, relative to the one that names it.
     Path,
+    /// The name of a built-in profile, or a profile file.
+    Profile,
     /// The address of a server.
     Url,
     /// `true` or `false`.
@@ -135,6 +140,10 @@ pub enum Kind {
         /// The key whose value may stand alone.
         alone: &'static str,
     },
+    /// A table of kinds, or the name of one that needs no parameters.
+    OneOf(&'static str),
+    /// Nothing: a kind without parameters.
+    Bare,
 }
 
 impl Kind {
@@ -144,6 +153,7 @@ impl Kind {
             Kind::Name | Kind::Text | Kind::Prose => "text".to_owned(),
             Kind::Variable => "the name of an environment variable".to_owned(),
             Kind::Path => "the path of a file".to_owned(),
+            Kind::Profile => format!("{}, or the path of a profile file", list(Profile::NAMES, "or")),
             Kind::Url => "a URL".to_owned(),
             Kind::Boolean => "`true` or `false`".to_owned(),
             Kind::Choice(choices) => list(choices, "or"),
@@ -177,6 +187,8 @@ impl Kind {
                 Some(key) => format!("{} or a table", key.kind.describe()),
                 None => "a table".to_owned(),
             },
+            Kind::Bare => "nothing".to_owned(),
+            Kind::OneOf(path) => format!("{}, or a table", list(&find(path).bare_kinds(), "or")),
         }
     }
 
@@ -194,7 +206,10 @@ impl Kind {
     /// Path of the table that describes its value, if that can be one with keys of its own.
     pub fn table(self) -> Option<&'static str> {
         match self {
-            Kind::Table(path) | Kind::Tables(path) | Kind::Parameters { table: path, .. } => Some(path),
+            Kind::Table(path)
+            | Kind::Tables(path)
+            | Kind::Parameters { table: path, .. }
+            | Kind::OneOf(path) => Some(path),
             Kind::Distribution | Kind::AnswerLength => Some("distribution"),
             _ => None,
         }
@@ -205,6 +220,19 @@ impl Table {
     /// The key `name`.
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
+    }
+
+    /// Its kinds that may be named without parameters.
+    pub fn bare_kinds(&self) -> Vec<&'static str> {
+        let needs_nothing = |name: &&&'static str| match self.key(name).map(|key| key.kind) {
+            Some(Kind::Bare) => true,
+            Some(kind) => kind
+                .table()
+                .map(find)
+                .is_some_and(|table| table.keys.iter().all(|key| key.default != Fallback::Required)),
+            None => false,
+        };
+        self.one_of.iter().filter(needs_nothing).copied().collect()
     }
 
     /// How a user writes the table: `[target]`, `[[phase]]`, `load.poisson` in `[[phase]]`.

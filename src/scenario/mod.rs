@@ -27,7 +27,8 @@ mod url;
 mod values;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -43,14 +44,16 @@ pub use schema::schema;
 pub use secret::Secret;
 pub use server::{MetricsPage, ServerWatch};
 pub use source::Overrides;
-pub use transport::{Connections, Retries, Stamps, TlsOptions, Transport};
+pub use transport::{Connections, Http, Retries, Stamps, TlsOptions, Transport};
 pub use url::{Scheme, TargetUrl, UrlError};
 
 use crate::dataset;
 use crate::diagnostic::Diagnostics;
 use crate::distribution::Distribution;
-use crate::protocol::Api;
+use crate::protocol::{Api, ChatLimit};
 use crate::record::Needle;
+use crate::score::Rule;
+use crate::sim::{FaultPlan, Profile};
 use crate::stats::memory::BLOCK_TOKENS;
 use crate::stats::{ModelMemory, Objective, Slo};
 
@@ -95,6 +98,8 @@ pub struct Target {
     pub api: Api,
     /// Name of the model; `None` for the only one the server lists.
     pub model: Option<String>,
+    /// What chat completions call the length of an answer.
+    pub chat_limit: ChatLimit,
     /// Environment variable that holds the key.
     pub api_key_env: Option<String>,
     /// Headers of every request, names in lower case, in the order of the file.
@@ -109,15 +114,45 @@ pub struct Target {
 pub const SIMULATED_APIS: [Api; 2] = [Api::Chat, Api::Completions];
 
 /// Where a server is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Endpoint {
     /// At an address.
     Url(TargetUrl),
     /// Inside the tool, simulated.
     Sim {
-        /// Name of the profile.
-        profile: String,
+        /// Model and machine.
+        profile: ProfileSource,
+        /// What goes wrong on purpose.
+        faults: FaultPlan,
     },
+}
+
+/// Where the profile of a simulated server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProfileSource {
+    /// Built in, by name.
+    BuiltIn(String),
+    /// A file.
+    File(PathBuf),
+}
+
+impl ProfileSource {
+    /// What a user writes: the name of a built-in one, or a path that ends in `.toml`. `None` for neither.
+    pub fn of(text: &str) -> Option<ProfileSource> {
+        if Profile::NAMES.contains(&text) {
+            return Some(ProfileSource::BuiltIn(text.to_owned()));
+        }
+        text.ends_with(".toml").then(|| ProfileSource::File(PathBuf::from(text)))
+    }
+}
+
+impl fmt::Display for ProfileSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProfileSource::BuiltIn(name) => f.write_str(name),
+            ProfileSource::File(path) => write!(f, "{}", path.display()),
+        }
+    }
 }
 
 /// How long a request may take before it is given up.
@@ -144,6 +179,10 @@ pub struct Workload {
     pub prompt: PromptSource,
     /// Longest answer asked for, in tokens, at least 1; not looked at where rows say it.
     pub max_tokens: Distribution,
+    /// How its answers are checked; `None` where they are not.
+    pub score: Option<Rule>,
+    /// Whether answers to the very same request are compared. Never without a temperature of 0.
+    pub consistency: bool,
     /// How its requests make conversations; `None` where each stands alone.
     pub session: Option<SessionForm>,
     /// Limits: its own, and those of the scenario it does not replace.

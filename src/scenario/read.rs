@@ -6,6 +6,8 @@
 mod dataset;
 mod lengths;
 mod phase;
+mod score;
+mod sim;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,7 +27,7 @@ use super::{
 use super::{model, objective, server, transport};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
-use crate::protocol::Api;
+use crate::protocol::{Api, ChatLimit};
 use crate::stats::{Objective, Slo, SloMetric};
 
 pub(super) fn read(document: &Document) -> Result<Loaded, Diagnostics> {
@@ -174,10 +176,15 @@ fn check_names(tables: &[Fields<'_>]) {
 fn target(fields: &Fields<'_>) -> Option<Target> {
     let url = fields.value("url", Field::url).map(Endpoint::Url);
     let sim = fields.has("sim").then(|| fields.table("sim")).flatten();
-    let sim = sim.and_then(|sim| sim.value("profile", Field::choice_name));
-    let endpoint = url.or(sim.map(|profile| Endpoint::Sim { profile }));
+    let endpoint = url.or(sim.and_then(|fields| sim::endpoint(&fields)));
     let api = fields.value("api", Field::choice).and_then(|index| Api::ALL.get(index).copied());
     let model = fields.value("model", Field::text);
+    let chat_limit = fields.value("length_member", Field::choice);
+    let chat_limit = chat_limit.and_then(|index| ChatLimit::ALL.get(index).copied());
+    if fields.has("length_member") && api.is_some_and(|api| api != Api::Chat) {
+        let message = "`length_member` is of `api = \"chat\"`: other APIs have one name for it";
+        fields.problems.error(fields.place("length_member"), message, "leave `length_member` out");
+    }
     let api_key_env = fields.value("api_key_env", Field::variable);
     let headers = fields.free("headers").map(|table| headers(fields, table)).unwrap_or_default();
     let key_header = api.map_or("authorization", |api| api.key_header("").0);
@@ -208,6 +215,7 @@ fn target(fields: &Fields<'_>) -> Option<Target> {
         endpoint: endpoint?,
         api: api?,
         model,
+        chat_limit: chat_limit?,
         api_key_env,
         headers,
         timeouts: timeouts?,
@@ -271,15 +279,27 @@ fn request(fields: &Fields<'_>) -> Option<Request> {
 }
 
 /// Members of a body that are keys of their own here.
-pub(super) const OWN_MEMBERS: [(&str, &str); 7] = [
-    ("messages", "prompts come from `prompt` of `[[workload]]`"),
-    ("prompt", "prompts come from `prompt` of `[[workload]]`"),
+pub(super) const OWN_MEMBERS: [(&str, &str); 11] = [
+    ("messages", PROMPTS),
+    ("prompt", PROMPTS),
+    ("input", PROMPTS),
     ("model", "set `model` of `[target]`"),
     ("stream", "set `stream` of `[request]`"),
     ("stream_options", "usage is asked for with every stream"),
     ("temperature", "set `temperature` of `[request]`"),
-    ("max_tokens", "set `max_tokens` of `[request]`, or `output.max_tokens` of a workload"),
+    ("max_tokens", LENGTHS),
+    (
+        "max_completion_tokens",
+        "set `length_member` of `[target]` to this name, and `max_tokens` of `[request]`",
+    ),
+    ("max_output_tokens", LENGTHS),
+    ("n_predict", LENGTHS),
 ];
+const PROMPTS: &str = "prompts come from `prompt` of `[[workload]]`";
+const LENGTHS: &str = "set `max_tokens` of `[request]`, or `output.max_tokens` of a workload";
+
+/// A member of Ollama's `options` that is the tool's own.
+const OWN_OPTION: &str = "num_predict";
 
 fn extra(fields: &Fields<'_>) -> Map<String, serde_json::Value> {
     let mut extra = Map::new();
@@ -288,6 +308,14 @@ fn extra(fields: &Fields<'_>) -> Map<String, serde_json::Value> {
         if let Some((name, help)) = OWN_MEMBERS.iter().find(|(name, _)| *name == entry.name) {
             let message = format!("`extra` cannot set `{name}`: the tool sets it");
             fields.problems.error(Some(entry.at), message, *help);
+            continue;
+        }
+        if let Value::Table(options) = &entry.node.value
+            && entry.name == "options"
+            && let Some(own) = options.entries.iter().find(|option| option.name == OWN_OPTION)
+        {
+            let message = format!("`extra` cannot set `options.{OWN_OPTION}`: the tool sets it");
+            fields.problems.error(Some(own.at), message, LENGTHS);
             continue;
         }
         match json(&entry.node) {
@@ -363,6 +391,8 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
     let length = output.filter(|_| !of_rows).and_then(|fields| {
         if fields.has("max_tokens") { Some(lengths::distribution(&fields, "max_tokens")) } else { None }
     });
+    let score = fields.has("score").then(|| fields.table("score")).flatten();
+    let score = score.map(|fields| score::rule(&fields));
     let session = fields.has("session").then(|| fields.table("session")).flatten();
     let session = session.map(|fields| phase::session(&fields));
     let own_limits = fields.table("slo").map(|fields| limits(&fields))?;
@@ -394,7 +424,20 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
     if let Some(session) = &session {
         check_session(fields, session, &mut prompt);
     }
-    Some(Workload { name: name?, weight: weight?, prompt, max_tokens, session, slo, request })
+    let score = score.map_or(Some(None), |score| score.map(Some))?;
+    score::check_truths(fields, score.as_ref(), &prompt);
+    let consistency = score::consistency(fields, score.is_some(), request.temperature)?;
+    Some(Workload {
+        name: name?,
+        weight: weight?,
+        prompt,
+        max_tokens,
+        score,
+        consistency,
+        session,
+        slo,
+        request,
+    })
 }
 
 fn says_dataset(fields: &Fields<'_>) -> bool {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{Endpoint, Loaded, Origins, PromptSource, Scenario, ServerWatch, Transport, Workload};
+use crate::score::{Kind, Rule};
 use crate::stats::metrics::{Unit, metric};
 use crate::stats::objective::Bound;
 use crate::stats::{KvLayout, ModelMemory, Objective};
@@ -59,10 +60,14 @@ fn write_target(out: &mut Lines, scenario: &Scenario) {
     out.header("[target]", "target.");
     match &target.endpoint {
         Endpoint::Url(url) => out.put("url", quoted(&url.to_string())),
-        Endpoint::Sim { profile } => out.put("sim.profile", quoted(profile)),
+        Endpoint::Sim { profile, faults } => {
+            out.put("sim.profile", quoted(&profile.to_string()));
+            out.maybe("sim.faults", (!faults.is_empty()).then(|| quoted(&faults.to_string())));
+        }
     }
     out.put("api", quoted(target.api.name()));
     out.maybe("model", target.model.as_deref().map(quoted));
+    out.put("length_member", quoted(target.chat_limit.name()));
     out.maybe("api_key_env", target.api_key_env.as_deref().map(quoted));
     for (name, _) in &target.headers {
         out.text += &format!("# headers.{} = … (values of headers are not stored)\n", key(name));
@@ -89,6 +94,7 @@ fn write_transport(out: &mut Lines<'_>, transport: &Transport) {
     out.maybe("tls.key", tls.identity.as_ref().map(|(_, key)| path(key)));
     out.maybe("tls.server_name", tls.server_name.as_deref().map(quoted));
     out.put("tls.insecure", tls.insecure);
+    out.put("http", quoted(transport.http.name()));
     out.put("stamps", quoted(transport.stamps.name()));
 }
 
@@ -162,6 +168,12 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
         true => out.put("output.max_tokens", quoted("dataset")),
         false => lengths::write(out, "output.max_tokens", &workload.max_tokens),
     }
+    if let Some(rule) = &workload.score {
+        write_score(out, rule);
+    }
+    if workload.score.is_some() || workload.consistency {
+        out.put("consistency", workload.consistency);
+    }
     if let Some(session) = &workload.session {
         phase::write_session(out, session);
     }
@@ -173,6 +185,18 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
     for (name, value) in &workload.request.extra {
         out.put(&format!("request.extra.{}", key(name)), toml_value(value));
     }
+}
+
+fn write_score(out: &mut Lines, rule: &Rule) {
+    match rule.kind() {
+        Kind::Exact | Kind::Contains => return out.put("score", quoted(rule.kind().name())),
+        Kind::Regex { pattern } => return out.put("score.regex.pattern", quoted(pattern)),
+        Kind::Choice { last } => out.put("score.choice.last", quoted(&last.to_string())),
+        Kind::Gsm8k | Kind::Math => {
+            out.put(&format!("score.{}.tolerance", rule.kind().name()), number(rule.share_tolerated()));
+        }
+    }
+    out.put(&format!("score.{}.marked_only", rule.kind().name()), rule.is_marked_only());
 }
 
 fn write_objective(out: &mut Lines, objective: &Objective) {

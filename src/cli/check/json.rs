@@ -55,7 +55,7 @@ fn preview(sound: &Sound) -> Value {
         "seed": scenario.seed,
         "target": match &scenario.target.endpoint {
             Endpoint::Url(url) => url.to_string(),
-            Endpoint::Sim { profile } => format!("sim {profile}"),
+            Endpoint::Sim { profile, .. } => format!("sim {profile}"),
         },
         "phases": phases.map(|(phase, course)| self::phase(phase, course)).collect::<Vec<_>>(),
         "workloads": workloads

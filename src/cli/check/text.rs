@@ -25,7 +25,7 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
     let (scenario, preview) = (&sound.scenario, &sound.preview);
     let target = match &scenario.target.endpoint {
         Endpoint::Url(url) => url.to_string(),
-        Endpoint::Sim { profile } => format!("simulated {profile}"),
+        Endpoint::Sim { profile, .. } => format!("simulated {profile}"),
     };
     let seed = scenario.seed.map_or("seed drawn for each run".to_owned(), |seed| format!("seed {seed}"));
     writeln!(out, "{}: {} → {target}, {seed}\n", file.display(), scenario.name)?;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fallback, Key, Kind, Table, judged, lengths, observed, schedule};
-use crate::sim::Profile;
+use super::{Fallback, Key, Kind, Table, judged, lengths, observed, schedule, score};
 
 pub(super) const fn key(
     name: &'static str,
@@ -173,6 +172,13 @@ headers = { x-tenant = "load" }"#,
                 "Name of the model, as the server knows it.",
             ),
             key(
+                "length_member",
+                Kind::Choice(&["max_tokens", "max_completion_tokens"]),
+                Fallback::Value(r#""max_tokens""#),
+                r#""max_completion_tokens""#,
+                "What `chat` calls the longest answer asked for; OpenAI's reasoning models know the second name alone.",
+            ),
+            key(
                 "api_key_env",
                 Kind::Variable,
                 Fallback::None("no key"),
@@ -222,6 +228,13 @@ headers = { x-tenant = "load" }"#,
                 "How the server's certificate is verified, and ours shown, where the URL is of `https`.",
             ),
             key(
+                "http",
+                Kind::Choice(&["auto", "1.1", "2"]),
+                Fallback::Value(r#""auto""#),
+                r#""2""#,
+                "What is spoken: under TLS HTTP/2 where the server offers it, else HTTP/1.1; or one of them alone.",
+            ),
+            key(
                 "stamps",
                 Kind::Choice(&["kernel", "user"]),
                 Fallback::Value(r#""kernel""#),
@@ -236,13 +249,22 @@ headers = { x-tenant = "load" }"#,
         example: r#"[target]
 sim.profile = "8b-h100""#,
         one_of: &[],
-        keys: &[key(
-            "profile",
-            Kind::Choice(Profile::NAMES),
-            REQUIRED,
-            r#""8b-h100""#,
-            "Model and machine to simulate.",
-        )],
+        keys: &[
+            key(
+                "profile",
+                Kind::Profile,
+                REQUIRED,
+                r#""8b-h100""#,
+                "Model and machine to simulate. `docs/simulator.md` has the form of files.",
+            ),
+            key(
+                "faults",
+                Kind::Text,
+                Fallback::None("nothing goes wrong"),
+                r#""status=503:1s@1%, reset=20@1/50""#,
+                "What goes wrong on purpose: rules with commas between them, as in `docs/simulator.md`.",
+            ),
+        ],
     },
     Table {
         path: "target.retries",
@@ -403,6 +425,20 @@ slo.ttft = "5s""#,
                 Fallback::None("the defaults of its keys"),
                 "{ max_tokens = 256 }",
                 "How long its answers are.",
+            ),
+            key(
+                "score",
+                Kind::OneOf("workload.score"),
+                Fallback::None("answers are not checked"),
+                r#""gsm8k""#,
+                "How its answers are checked against the truths of its data set.",
+            ),
+            key(
+                "consistency",
+                Kind::Boolean,
+                Fallback::None("true where `score` is set and the temperature is 0"),
+                "true",
+                "Whether each answer is compared with the first one to the very same request. Needs temperature 0.",
             ),
             key(
                 "session",
@@ -688,6 +724,11 @@ output.max_tokens = 256"#,
             "Longest answer asked for, for each request: a number, a law, or `\"dataset\"` for what each row states.",
         )],
     },
+    score::KINDS,
+    score::NUMBERS,
+    score::MATH,
+    score::CHOICE,
+    score::REGEX,
     lengths::DISTRIBUTION,
     lengths::UNIFORM_TABLE,
     lengths::NORMAL_TABLE,
