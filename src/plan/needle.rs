@@ -6,8 +6,9 @@
 use std::sync::LazyLock;
 
 use super::compose::{Salt, word};
+use super::step;
 use crate::prompt::Message;
-use crate::record::Needle;
+use crate::record::{Needle, Planned};
 use crate::scenario::NeedleForm;
 use crate::seed::{Seed, Stream};
 
@@ -31,9 +32,13 @@ impl Hidden {
     }
 }
 
-/// The number hidden in the prompt of `request`.
-pub fn truth(salt: Salt, workload: &str, request: u64) -> String {
-    Hidden::draw(&mut stream(salt, workload, request)).number.to_string()
+/// The number hidden in the prompt of a turn of `workload`.
+pub fn truth(salt: Salt, workload: &str, turn: &Planned) -> String {
+    number(salt, workload, step(turn.session, turn.turn)).to_string()
+}
+
+fn number(salt: Salt, workload: &str, request: u64) -> u64 {
+    Hidden::draw(&mut stream(salt, workload, request)).number
 }
 
 fn stream(salt: Salt, workload: &str, request: u64) -> Stream {
@@ -113,7 +118,7 @@ mod tests {
             for depth in [0.0, 0.25, 0.5, 1.0] {
                 let text = text(request, depth, length, 2);
                 assert_eq!(text.split_whitespace().count(), length as usize);
-                let truth = truth(Salt(1), "find", request);
+                let truth = number(Salt(1), "find", request).to_string();
                 assert_eq!(text.matches(&format!(" is {truth}.")).count(), 1, "{text}");
                 let before = text[..text.find(&truth).unwrap()].split_whitespace().count() as f64;
                 let off = (before / f64::from(length) - depth).abs() * f64::from(length);
@@ -138,7 +143,7 @@ mod tests {
         let begins = |text: String| text.split(' ').take(16).map(str::to_owned).collect::<Vec<_>>();
         assert_ne!(begins(text(0, 0.5, 500, 0)), begins(text(1, 0.5, 500, 0)));
         assert_eq!(text(3, 0.5, 500, 0), text(3, 0.5, 500, 0));
-        assert_ne!(truth(Salt(1), "find", 0), truth(Salt(2), "find", 0));
+        assert_ne!(number(Salt(1), "find", 0), number(Salt(2), "find", 0));
     }
 
     #[test]
