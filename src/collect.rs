@@ -102,7 +102,7 @@ impl Collector {
         let workload_setup = |workload: &crate::scenario::Workload| WorkloadSetup {
             name: workload.name.clone(),
             slo: workload.slo.clone(),
-            exact_output: false,
+            exact_output: workload.exact_output,
         };
         let fold = Fold::new(
             None,

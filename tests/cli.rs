@@ -5,6 +5,8 @@
 mod disk;
 #[path = "cli/interrupt.rs"]
 mod interrupt;
+#[path = "cli/lengths.rs"]
+mod lengths;
 #[path = "cli/output.rs"]
 mod output;
 #[path = "cli/rehearse.rs"]

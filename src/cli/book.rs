@@ -10,8 +10,8 @@ use super::prepare::Prepared;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{json, terminal};
 use crate::results::manifest::{
-    ClientEntry, ClockKind, FORMAT, Host, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry,
-    WorkloadEntry,
+    ClientEntry, ClockKind, FORMAT, Host, LengthsEntry, PhaseEntry, SkippedRows, State, Timeouts,
+    VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
 use crate::results::{Manifest, Place, ResultsError, Writer};
@@ -23,6 +23,8 @@ use crate::stats::memory::BLOCK_TOKENS;
 pub(super) struct Facts<'a> {
     pub(super) prepared: &'a Prepared,
     pub(super) model: String,
+    /// How lengths in tokens were had.
+    pub(super) lengths: Vec<LengthsEntry>,
     pub(super) clock: ClockKind,
     pub(super) stamps: &'static str,
     /// A simulated server answered.
@@ -92,7 +94,6 @@ impl Facts<'_> {
         if let Some(host) = &mut manifest.host {
             host.origin_unix_ns = end.origin.unix_ns;
         }
-        manifest.workloads = fold.workloads().iter().map(WorkloadEntry::from).collect();
         manifest.verdict = Some(VerdictEntry::new(&findings, self.simulated));
         for (index, (entry, course)) in manifest.phases.iter_mut().zip(&courses).enumerate() {
             if let Some(course) = course {
@@ -183,10 +184,15 @@ impl Facts<'_> {
             workloads: scenario
                 .workloads
                 .iter()
-                .map(|workload| WorkloadEntry::new(&workload.name, &workload.slo))
+                .map(|workload| WorkloadEntry {
+                    exact_output: workload.exact_output,
+                    cache: Some(workload.cache.name().to_owned()),
+                    ..WorkloadEntry::new(&workload.name, &workload.slo)
+                })
                 .collect(),
             skipped_rows: self.skipped_rows(),
             memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, BLOCK_TOKENS)),
+            lengths: self.lengths.clone(),
             about: scenario.about.clone(),
             verdict: None,
         }

@@ -1,6 +1,7 @@
 //! `tonnage run`: the real path.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -8,6 +9,7 @@ use super::args::{RunArgs, ScenarioArgs};
 use super::book::{End, Facts, Origin};
 use super::collecting::{self, Gathered};
 use super::exit::{Exit, Failure};
+use super::lengths::Simulated;
 use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::shard::Part;
@@ -28,7 +30,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let (url, embedded) = match &prepared.scenario.target.endpoint {
         Endpoint::Url(url) => (url.clone(), None),
         Endpoint::Sim { profile } => {
-            let server = embed(profile, prepared.key.clone())?;
+            let server = embed(profile, &prepared)?;
             (loopback(&server)?, Some(server))
         }
     };
@@ -46,8 +48,12 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     ended.map_err(|error| Failure::unexpected(format!("the runtime cannot start: {error}")))?
 }
 
-fn embed(profile: &str, api_key: Option<String>) -> Result<Embedded, Failure> {
-    let options = Options { api_key, epoch_unix_s: environment::unix_time_s(), ..Options::default() };
+fn embed(profile: &str, prepared: &Prepared) -> Result<Embedded, Failure> {
+    let api_key = prepared.key.clone();
+    let mut options = Options { api_key, epoch_unix_s: environment::unix_time_s(), ..Options::default() };
+    if let Some(tokenizer) = &prepared.tokenizer {
+        options.tokenizer = Arc::new(Simulated(Arc::clone(tokenizer)));
+    }
     Embedded::start(sim::profile(profile)?, options)
         .map_err(|error| Failure::unexpected(format!("the embedded server cannot start: {error}")))
 }
@@ -74,12 +80,15 @@ impl Measuring<'_> {
         let client = Rc::new(target::client(&clock, connector, &self.url, self.prepared)?);
         let quiet = self.args.quiet;
         let model = target::find_model(&client, &clock, &self.url, &scenario.target, quiet).await?;
-        let source = Source::threaded(self.prepared.composer(&model));
+        let (composer, lengths) =
+            super::lengths::composer(&client, &clock, &self.url, self.prepared, &model, quiet).await?;
+        let source = Source::threaded(composer);
         let mut source =
             source.map_err(|error| Failure::unexpected(format!("cannot start a thread: {error}")))?;
         let facts = Facts {
             prepared: self.prepared,
             model,
+            lengths,
             clock: ClockKind::Real,
             stamps: client.stamp_source().name(),
             simulated: self.simulated,

@@ -1,24 +1,194 @@
-//! From a planned turn to the bytes of its request.
+//! From a planned turn to the messages of its request.
 //!
-//! Composing is a pure function of the turn, the run's salt and the data-set row. It costs too much for the
-//! moment a request is due, so it is done ahead of need.
+//! Composing is a pure function of the turn, the run's salt, the token model and the data-set row. It costs too much
+//! for the moment a request is due, so it is done ahead of need.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use crate::prompt::Message;
-use crate::seed::Seed;
+use super::{Turn, step};
+use crate::dataset::Dataset;
+use crate::prompt::{Message, Role, TokenModel, all_words};
+use crate::protocol::BodyOptions;
+use crate::scenario::{CachePolicy, History};
+use crate::seed::{Seed, Stream};
 
-/// Common short English words.
-static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("words.txt").lines().collect());
+/// Our words, for prompts whose length is counted in words.
+static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| all_words().collect());
+
+/// Words that set a request apart from all others where its own text does not: a block of a server's prefix cache, as
+/// small as they commonly are.
+const SALT_WORDS: u64 = 16;
 
 /// What makes the prompts of one run differ from those of every other, so that no server answers the second
 /// from a cache that the first one filled. No part of the plan: drawn for each run and recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Salt(pub u64);
 
-/// A prompt of exactly `count` words, its words drawn for `request` alone.
-pub(super) fn synthetic(salt: Salt, workload: &str, request: u64, count: u64) -> Vec<Message> {
-    let mut stream = Seed(salt.0).indexed_stream("words", workload, request);
+/// Where the prompts of one workload come from.
+pub enum Prompts {
+    /// This many words, drawn for each request.
+    Synthetic {
+        /// Words a prompt.
+        words: u64,
+    },
+    /// Words that are as many tokens as the plan says.
+    Tokens(TokenPrompts),
+    /// Rows of a data set.
+    Rows(Arc<Dataset>),
+}
+
+/// How prompts of a planned length are made.
+pub struct TokenPrompts {
+    /// What they are made of.
+    pub model: TokenModel,
+    /// Tokens that the template and the system text add to the first request of a session.
+    pub overhead_tokens: u64,
+    /// Tokens that all prompts of a group begin with; 0 for none.
+    pub prefix_tokens: u64,
+}
+
+impl TokenPrompts {
+    /// The shortest prompt there is: one token of its own.
+    pub fn shortest_tokens(&self) -> u64 {
+        self.overhead_tokens + self.prefix_tokens + 1
+    }
+}
+
+/// The instructions that the first request of a session begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum System {
+    /// None.
+    None,
+    /// This text.
+    Text(String),
+    /// Made-up text of so many tokens.
+    Tokens(u64),
+}
+
+/// What the requests of one workload have in common.
+pub struct Form {
+    /// The workload's name.
+    pub workload: String,
+    /// Where its prompts come from.
+    pub prompts: Prompts,
+    /// The instructions before them.
+    pub system: System,
+    /// What of them a server's prefix cache may know.
+    pub cache: CachePolicy,
+    /// What a turn carries of those before it.
+    pub history: History,
+    /// What its bodies have in common.
+    pub options: BodyOptions,
+}
+
+impl Form {
+    /// What the turn adds to what was said; the first of a session begins with the instructions.
+    ///
+    /// # Errors
+    /// Why it cannot be composed.
+    pub fn messages(&self, salt: Salt, turn: &Turn) -> Result<Vec<Message>, String> {
+        let is_first = turn.planned.turn == 0 || self.history == History::None;
+        let mut messages = Vec::with_capacity(2);
+        if is_first {
+            messages.extend(self.system(salt, turn));
+        }
+        let content = self.content(salt, turn, is_first)?;
+        messages.push(Message::user(content));
+        Ok(messages)
+    }
+
+    fn system(&self, salt: Salt, turn: &Turn) -> Option<Message> {
+        let mut content = String::new();
+        match &self.system {
+            System::None => return None,
+            System::Text(text) => {
+                if self.cache == CachePolicy::Cold {
+                    content = self.salt_block(salt, turn);
+                }
+                content.push_str(text);
+            }
+            System::Tokens(tokens) => {
+                let number = self.number(salt, turn).filter(|_| self.cache == CachePolicy::Cold);
+                let index = number.unwrap_or_default();
+                let mut stream = Seed(salt.0).indexed_stream("system", &self.workload, index);
+                self.model().extend(&mut content, *tokens, number, &mut stream);
+            }
+        }
+        Some(Message { role: Role::System, content })
+    }
+
+    fn content(&self, salt: Salt, turn: &Turn, is_first: bool) -> Result<String, String> {
+        let planned = &turn.planned;
+        let index = step(planned.session, planned.turn);
+        match (&self.prompts, planned.dataset_row) {
+            (Prompts::Synthetic { words }, _) => {
+                let stream = Seed(salt.0).indexed_stream("words", &self.workload, index);
+                Ok(synthetic(stream, *words))
+            }
+            (Prompts::Tokens(prompts), _) => {
+                let tokens = u64::from(turn.prompt_tokens.unwrap_or(1));
+                let mut content = String::new();
+                let mut taken = 0;
+                if is_first {
+                    taken = prompts.overhead_tokens + prompts.prefix_tokens;
+                    self.add_prefix(&mut content, salt, turn, prompts);
+                }
+                let mut stream = Seed(salt.0).indexed_stream("words", &self.workload, index);
+                let own = tokens.saturating_sub(taken).max(1);
+                prompts.model.extend(&mut content, own, self.number(salt, turn), &mut stream);
+                Ok(content)
+            }
+            (Prompts::Rows(dataset), Some(row)) => {
+                let row = dataset.row(row as u32).map_err(|error| error.to_string())?;
+                // Under cold the instructions, which come first, have been set apart already.
+                let is_apart = self.cache == CachePolicy::Cold && self.system != System::None;
+                if self.cache == CachePolicy::Natural || is_apart {
+                    return Ok(row.prompt);
+                }
+                Ok(self.salt_block(salt, turn) + &row.prompt)
+            }
+            (Prompts::Rows(_), None) => Err("the plan names no row of the data set".into()),
+        }
+    }
+
+    /// The beginning that the prompts of a group share; a cold one is as long, and each request's own.
+    fn add_prefix(&self, content: &mut String, salt: Salt, turn: &Turn, prompts: &TokenPrompts) {
+        if prompts.prefix_tokens == 0 {
+            return;
+        }
+        let own = self.number(salt, turn).filter(|_| self.cache == CachePolicy::Cold);
+        let group = u64::from(turn.planned.prefix_group.unwrap_or_default());
+        let purpose = if own.is_some() { "cold prefix" } else { "prefix" };
+        let mut stream = Seed(salt.0).indexed_stream(purpose, &self.workload, own.unwrap_or(group));
+        prompts.model.extend(content, prompts.prefix_tokens, Some(own.unwrap_or(group)), &mut stream);
+    }
+
+    /// A number that no other request of the run has.
+    fn number(&self, salt: Salt, turn: &Turn) -> Option<u64> {
+        let offset = Seed(salt.0).stream("number", &self.workload).below(1 << 20);
+        Some(turn.planned.request.wrapping_add(offset))
+    }
+
+    /// Words of the request's own, and a line break.
+    fn salt_block(&self, salt: Salt, turn: &Turn) -> String {
+        let number = self.number(salt, turn);
+        let mut stream =
+            Seed(salt.0).indexed_stream("salt block", &self.workload, number.unwrap_or_default());
+        let mut text = String::new();
+        self.model().extend(&mut text, SALT_WORDS, number, &mut stream);
+        text + "\n\n"
+    }
+
+    fn model(&self) -> TokenModel {
+        match &self.prompts {
+            Prompts::Tokens(prompts) => prompts.model.clone(),
+            Prompts::Synthetic { .. } | Prompts::Rows(_) => TokenModel::common(),
+        }
+    }
+}
+
+/// A prompt of exactly `count` words.
+fn synthetic(mut stream: Stream, count: u64) -> String {
     let words = &*WORDS;
     let mut text = String::with_capacity(count as usize * 6);
     for i in 0..count {
@@ -27,38 +197,8 @@ pub(super) fn synthetic(salt: Salt, workload: &str, request: u64, count: u64) ->
         }
         text.push_str(words[stream.below(words.len() as u64) as usize]);
     }
-    vec![Message::user(text)]
+    text
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text(salt: u64, request: u64, count: u64) -> String {
-        synthetic(Salt(salt), "chat", request, count).remove(0).content
-    }
-
-    #[test]
-    fn a_prompt_has_exactly_its_words() {
-        for count in [1, 2, 500] {
-            assert_eq!(text(1, 0, count).split_whitespace().count(), count as usize);
-        }
-    }
-
-    #[test]
-    fn prompts_differ_from_the_first_words_between_requests_and_between_runs() {
-        let begins = |text: String| text.split(' ').take(4).map(str::to_owned).collect::<Vec<_>>();
-        assert_ne!(begins(text(1, 0, 50)), begins(text(1, 1, 50)));
-        assert_ne!(begins(text(1, 0, 50)), begins(text(2, 0, 50)));
-        assert_eq!(text(1, 0, 50), text(1, 0, 50));
-    }
-
-    #[test]
-    fn the_word_list_is_clean() {
-        assert!(WORDS.len() > 800);
-        assert!(
-            WORDS.iter().all(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase()))
-        );
-        assert!(WORDS.is_sorted());
-    }
-}
+mod tests;

@@ -1,42 +1,19 @@
 //! Turns the plan's sessions into requests, in order.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::compose::{Salt, synthetic};
-use super::{End, Plan, Start, Turn, step};
-use crate::dataset::Dataset;
+use super::compose::{Form, Prompts, Salt};
+use super::{End, Plan, Start, Turn};
 use crate::prompt::{Message, Outgoing, Role};
-use crate::protocol::{Api, BodyOptions};
+use crate::protocol::Api;
 use crate::record::{EndedBy, Planned};
-use crate::scenario::History;
+use crate::scenario::{CachePolicy, History, PromptSource};
 
 /// What a run stopped before its end would still have sent is counted up to this.
 const MOST_COUNTED: u64 = 1_000_000;
-
-/// Where the prompts of one workload come from.
-pub enum Prompts {
-    /// This many words, drawn for each request.
-    Synthetic {
-        /// Words a prompt.
-        words: u64,
-    },
-    /// Rows of a data set.
-    Rows(Arc<Dataset>),
-}
-
-/// What the requests of one workload have in common.
-pub struct Form {
-    /// The workload's name.
-    pub workload: String,
-    /// Where its prompts come from.
-    pub prompts: Prompts,
-    /// What a turn carries of those before it.
-    pub history: History,
-    /// What its bodies have in common.
-    pub options: BodyOptions,
-}
 
 /// A session ready to be sent.
 #[derive(Debug)]
@@ -76,22 +53,18 @@ impl std::fmt::Debug for Conversation {
 impl Conversation {
     /// The request of `turn`, which follows one that was answered with `answer`. `is_last` says that no turn
     /// follows it. An error says why it cannot be composed.
-    pub fn next(
-        &mut self,
-        turn: &Planned,
-        answer: Option<String>,
-        is_last: bool,
-    ) -> Result<Outgoing, String> {
-        let new = self.recipe.prompt(turn)?;
-        if self.recipe.forms[turn.workload as usize].history == History::None {
-            return Ok(self.recipe.outgoing(turn, &new, false));
+    pub fn next(&mut self, turn: &Turn, answer: Option<String>, is_last: bool) -> Result<Outgoing, String> {
+        let new = self.recipe.messages(turn)?;
+        let planned = &turn.planned;
+        if self.recipe.forms[planned.workload as usize].history == History::None {
+            return Ok(self.recipe.outgoing(planned, &new, false));
         }
         let Some(content) = answer else {
             return Err("the answer before is too long for the next turn to carry".to_owned());
         };
         self.messages.push(Message { role: Role::Assistant, content });
         self.messages.extend(new);
-        Ok(self.recipe.outgoing(turn, &self.messages, !is_last))
+        Ok(self.recipe.outgoing(planned, &self.messages, !is_last))
     }
 }
 
@@ -121,14 +94,52 @@ struct Recipe {
     api: Api,
     forms: Vec<Form>,
     salt: Salt,
+    /// The salt of prompts that are to be the same in every run of a seed.
+    natural: Salt,
     run_id: String,
 }
 
 impl Composer {
     /// A composer for `plan`; `forms` are those of its workloads, in order.
     pub fn new(plan: Plan, api: Api, forms: Vec<Form>, salt: Salt, run_id: String) -> Composer {
-        let recipe = Arc::new(Recipe { api, forms, salt, run_id });
+        let shortest = forms.iter().map(|form| match &form.prompts {
+            Prompts::Tokens(prompts) => prompts.shortest_tokens(),
+            Prompts::Synthetic { .. } | Prompts::Rows(_) => 0,
+        });
+        let plan = plan.no_shorter_than(shortest.collect());
+        let recipe = Arc::new(Recipe { api, forms, salt, natural: Salt(plan.seed.0), run_id });
         Composer { phase_start: plan.clone(), plan, composed: Vec::new(), recipe }
+    }
+
+    /// One request for each shared prefix that is to be known to the server before the run, unmeasured.
+    pub fn fills(&self) -> impl Iterator<Item = Result<Outgoing, String>> + use<> {
+        let recipe = Arc::clone(&self.recipe);
+        let workloads = self.plan.scenario.workloads.iter().enumerate();
+        let filled = workloads.filter_map(|(index, workload)| match &workload.prompt {
+            PromptSource::Tokens(prompts) if workload.cache != CachePolicy::Cold => {
+                let prefix = prompts.shared_prefix.filter(|prefix| prefix.fill)?;
+                Some((index as u32, prefix.groups))
+            }
+            _ => None,
+        });
+        let all = filled.collect::<Vec<_>>().into_iter();
+        let all = all.flat_map(|(workload, groups)| (0..groups).map(move |group| (workload, group)));
+        all.enumerate().map(move |(number, (workload, prefix_group))| {
+            // Numbers that no request of the run has.
+            let request = u64::MAX / 2 + number as u64;
+            let planned = Planned {
+                request,
+                session: request,
+                workload,
+                prefix_group: Some(prefix_group),
+                output_tokens_planned: Some(1),
+                ..Planned::default()
+            };
+            let turn = Turn { planned, think: Duration::ZERO, prompt_tokens: Some(0) };
+            let messages = recipe.messages(&turn)?;
+            let outgoing = recipe.outgoing(&turn.planned, &messages, false);
+            Ok(Outgoing { id: format!("{}-fill-{number}", recipe.run_id), ..outgoing })
+        })
     }
 
     /// Turns to phase `index`; returns how many loads it has.
@@ -186,7 +197,7 @@ impl Recipe {
         let first = &turns[0].planned;
         let history = self.forms[first.workload as usize].history;
         let keeps = turns.len() > 1 && history == History::Real;
-        let messages = match self.prompt(first) {
+        let messages = match self.messages(&turns[0]) {
             Ok(messages) => messages,
             Err(error) => return (Err(error), conversation),
         };
@@ -198,18 +209,10 @@ impl Recipe {
     }
 
     /// What a turn adds to what was said.
-    fn prompt(&self, turn: &Planned) -> Result<Vec<Message>, String> {
-        let form = &self.forms[turn.workload as usize];
-        match (&form.prompts, turn.dataset_row) {
-            (Prompts::Synthetic { words }, _) => {
-                Ok(synthetic(self.salt, &form.workload, step(turn.session, turn.turn), *words))
-            }
-            (Prompts::Rows(dataset), Some(row)) => {
-                let row = dataset.row(row as u32).map_err(|error| error.to_string())?;
-                Ok(vec![Message::user(row.prompt)])
-            }
-            (Prompts::Rows(_), None) => Err("the plan names no row of the data set".into()),
-        }
+    fn messages(&self, turn: &Turn) -> Result<Vec<Message>, String> {
+        let form = &self.forms[turn.planned.workload as usize];
+        let salt = if form.cache == CachePolicy::Natural { self.natural } else { self.salt };
+        form.messages(salt, turn)
     }
 
     fn outgoing(&self, turn: &Planned, messages: &[Message], keep_answer: bool) -> Outgoing {

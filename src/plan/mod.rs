@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::dataset::RowOrder;
+use crate::distribution::Distribution;
 use crate::record::{EndedBy, Planned};
-use crate::scenario::{Load, Requests, Scenario};
+use crate::scenario::{History, Load, Popularity, PromptSource, Requests, Scenario, Workload};
 use crate::seed::Seed;
 use offering::{Left, Offering, without_row};
 use shard::Shard;
@@ -45,6 +46,9 @@ pub struct Turn {
     pub planned: Planned,
     /// The pause before it, after the end of the turn before; none before the first.
     pub think: Duration,
+    /// Length drawn for its prompt, in tokens: of the whole prompt, or, where it carries the turns before, of what it
+    /// adds. `None` where its length is not a number of tokens.
+    pub prompt_tokens: Option<u32>,
 }
 
 /// Why a load has no further session.
@@ -83,6 +87,10 @@ pub struct Plan {
     shard: Shard,
     /// Rows still to come, by workload; the cursor runs on across phases.
     rows: Vec<Option<RowOrder>>,
+    /// Sessions so far of each workload whose prompts take their beginnings in turn.
+    rounds: Vec<u64>,
+    /// The shortest prompt that each workload can have, in tokens.
+    shortest: Vec<u64>,
     /// Those of the main loads, which follow one another.
     main: Numbers,
     /// Whether a main load has ended whose number of sessions was for the server to decide.
@@ -95,7 +103,15 @@ impl Plan {
     /// The plan of `scenario` under `seed`. `rows` has the row order of each workload that draws on a data set.
     pub fn new(scenario: Arc<Scenario>, seed: Seed, rows: Vec<Option<RowOrder>>) -> Plan {
         let main = Numbers::default();
-        Plan { seed, scenario, shard: Shard::WHOLE, rows, main, unknown: false, loads: Vec::new() }
+        let (rounds, shortest) = (vec![0; rows.len()], vec![0; rows.len()]);
+        let (shard, loads) = (Shard::WHOLE, Vec::new());
+        Plan { seed, scenario, shard, rows, rounds, shortest, main, unknown: false, loads }
+    }
+
+    /// The same plan, in which no prompt of a workload is planned shorter than it can be made.
+    #[must_use]
+    pub fn no_shorter_than(self, shortest: Vec<u64>) -> Plan {
+        Plan { shortest, ..self }
     }
 
     /// The same plan, of which only the sessions of `shard` are handed out.
@@ -190,6 +206,7 @@ impl Plan {
     /// The next session, whichever shard it belongs to.
     fn any_session(&mut self, load: usize) -> Option<Session> {
         let (seed, scenario) = (self.seed, Arc::clone(&self.scenario));
+        let load_index = load;
         let load = self.loads.get_mut(load)?;
         if load.end.is_some() {
             return None;
@@ -204,7 +221,10 @@ impl Plan {
         let count = form.map_or(1, |form| {
             form.turns.sample(&mut seed.indexed_stream("turns", &workload.name, session)).max(1)
         });
-        let mut pauses = form.map(|form| (form.think, seed.indexed_stream("think", &workload.name, session)));
+        let prefix = self.prefix(index, session);
+        let load = &mut self.loads[load_index];
+        let mut pauses =
+            form.as_ref().map(|form| (form.think, seed.indexed_stream("think", &workload.name, session)));
         let mut turns = Vec::new();
         for turn in 0..count as u32 {
             if turn > 0 && !load.left.allows(index) {
@@ -223,6 +243,15 @@ impl Plan {
                 _ => Duration::ZERO,
             };
             let mut lengths = seed.indexed_stream("output", &workload.name, step(session, turn));
+            let is_whole = turn == 0 || form.is_none_or(|form| form.history == History::None);
+            let prompt_tokens = match &workload.prompt {
+                PromptSource::Tokens(prompts) => {
+                    let mut lengths = seed.indexed_stream("prompt", &workload.name, step(session, turn));
+                    let drawn = prompts.tokens.sample(&mut lengths);
+                    Some(if is_whole { drawn.max(self.shortest[index]) } else { drawn } as u32)
+                }
+                PromptSource::Synthetic { .. } | PromptSource::Dataset(_) => None,
+            };
             let planned = Planned {
                 request: load.numbers.request,
                 session,
@@ -230,14 +259,40 @@ impl Plan {
                 phase: load.phase,
                 workload: index as u32,
                 dataset_row,
+                prompt_tokens_planned: prompt_tokens.filter(|_| is_whole),
                 output_tokens_planned: Some(workload.max_tokens.sample(&mut lengths) as u32),
+                prefix_group: prefix.map(|(group, _)| group),
+                prefix_tokens: prefix.map(|(_, tokens)| tokens),
                 ..Planned::default()
             };
             load.numbers.request += 1;
-            turns.push(Turn { planned, think });
+            turns.push(Turn { planned, think, prompt_tokens });
         }
         load.numbers.session += 1;
         Some(Session { start, turns })
+    }
+}
+
+impl Plan {
+    /// The beginning that a session of the workload shares with others, and its length in tokens; `None` where
+    /// none is declared. Shards that do not send the session take it in turn all the same.
+    fn prefix(&mut self, workload: usize, session: u64) -> Option<(u32, u32)> {
+        let Workload { name, prompt, .. } = &self.scenario.workloads[workload];
+        let PromptSource::Tokens(prompts) = prompt else { return None };
+        let prefix = prompts.shared_prefix.as_ref()?;
+        let groups = u64::from(prefix.groups);
+        let mut stream = self.seed.indexed_stream("prefix", name, session);
+        let group = match prefix.popularity {
+            Popularity::Uniform => stream.below(groups),
+            Popularity::RoundRobin => {
+                self.rounds[workload] += 1;
+                (self.rounds[workload] - 1) % groups
+            }
+            Popularity::Zipf(exponent) => {
+                Distribution::zipf(exponent, 1, groups).map_or(0, |law| law.sample(&mut stream) - 1)
+            }
+        };
+        Some((group as u32, prefix.tokens as u32))
     }
 }
 

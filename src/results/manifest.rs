@@ -64,6 +64,9 @@ pub struct Manifest {
     /// The model in the server's memory, where the scenario tells of it.
     #[serde(default)]
     pub memory: Option<MemoryEntry>,
+    /// How the lengths of prompts in tokens were had, by workload; empty where none were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lengths: Vec<LengthsEntry>,
     /// Free text of the scenario's `[about]`.
     pub about: BTreeMap<String, String>,
     /// Whether the figures can be trusted; none while running.
@@ -225,6 +228,22 @@ impl ClientEntry {
     }
 }
 
+/// How a workload's prompts were made to their lengths.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LengthsEntry {
+    /// The workload's name.
+    pub workload: String,
+    /// Where its words come from: `common` (those that are one token in every common vocabulary), `tokenizer` (the
+    /// scenario's file), `endpoint` (the server's).
+    pub words: String,
+    /// Tokens that template and instructions add, as the server counts; none where it does not say.
+    pub overhead_tokens: Option<u64>,
+    /// Tokens of a word, as the server counts.
+    pub tokens_per_word: f64,
+    /// By how much of its length a probe differed from what was expected of it; none where the server does not count.
+    pub error_share: Option<f64>,
+}
+
 /// What the figures of a workload rest on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadEntry {
@@ -232,6 +251,9 @@ pub struct WorkloadEntry {
     pub name: String,
     /// Whether answers had to have exactly the length asked for.
     pub exact_output: bool,
+    /// What of its prompts a server's prefix cache could know: `cold`, `shared`, `natural`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<String>,
     /// Limits of its requests by metric, in ms.
     pub slo_ms: BTreeMap<String, f64>,
 }
@@ -250,6 +272,7 @@ impl WorkloadEntry {
         WorkloadEntry {
             name: name.to_owned(),
             exact_output: false,
+            cache: None,
             slo_ms: slo.limits.iter().map(in_ms).collect(),
         }
     }
@@ -406,6 +429,7 @@ pub(crate) mod tests {
             workloads: vec![WorkloadEntry {
                 name: "chat".to_owned(),
                 exact_output: false,
+                cache: None,
                 slo_ms: [("ttft".to_owned(), 400.0)].into(),
             }],
             skipped_rows: vec![SkippedRows {
@@ -414,6 +438,7 @@ pub(crate) mod tests {
                 rows: 12,
             }],
             memory: None,
+            lengths: Vec::new(),
             about: BTreeMap::new(),
             verdict: None,
         }

@@ -241,10 +241,9 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::plan::Plan;
-    use crate::plan::compose::Salt;
-    use crate::plan::composer::{Form, Prompts};
+    use crate::plan::compose::{Form, Prompts, Salt, System};
     use crate::protocol::BodyOptions;
-    use crate::scenario::{History, Overrides, parse};
+    use crate::scenario::{CachePolicy, History, Overrides, parse};
     use crate::seed::Seed;
 
     /// An open and a closed phase without count, and a counted one.
@@ -259,7 +258,8 @@ mod tests {
         let plan = Plan::new(Arc::clone(&scenario), Seed(7), vec![None]);
         let options = BodyOptions { model: "m".into(), stream: true, ..BodyOptions::default() };
         let prompts = Prompts::Synthetic { words };
-        let form = Form { workload: "chat".into(), prompts, history: History::None, options };
+        let (workload, system, cache) = ("chat".into(), System::None, CachePolicy::Cold);
+        let form = Form { workload, prompts, system, cache, history: History::None, options };
         Composer::new(plan, scenario.target.api, vec![form], Salt(3), "run".into())
     }
 

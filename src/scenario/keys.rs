@@ -4,6 +4,7 @@
 
 mod lengths;
 mod observed;
+mod prompts;
 mod schedule;
 mod tables;
 

@@ -11,6 +11,7 @@ mod model;
 mod origin;
 mod overlay;
 mod phase;
+mod prompt;
 mod read;
 mod redact;
 mod reference;
@@ -34,6 +35,7 @@ pub use origin::Origins;
 pub use phase::{
     Also, History, Load, Margin, Phase, PhaseLoad, Requests, Rhythm, SessionForm, StopRules, WhenFull,
 };
+pub use prompt::{CachePolicy, Popularity, SharedPrefix, SystemText, TokenPrompts, TokenizerSource};
 pub use reference::reference;
 pub use resolved::{explained, resolved};
 pub use schema::schema;
@@ -55,6 +57,8 @@ pub struct Scenario {
     pub name: String,
     /// What all random choices follow from; `None` to draw one.
     pub seed: Option<u64>,
+    /// What makes its prompts unlike those of other runs; `None` to draw one.
+    pub salt: Option<u64>,
     /// What its author says of the run, by names of their own.
     pub about: BTreeMap<String, String>,
     /// The server.
@@ -86,6 +90,10 @@ pub struct Target {
     pub timeouts: Timeouts,
     /// How connections to it are made and measured.
     pub transport: Transport,
+    /// How its tokens are counted; `None` to measure it by a few requests.
+    pub tokenizer: Option<TokenizerSource>,
+    /// Whether its prefix cache is emptied before the run.
+    pub reset_cache: bool,
 }
 
 /// The APIs that the simulated server speaks.
@@ -125,8 +133,14 @@ pub struct Workload {
     pub weight: f64,
     /// Where its prompts come from.
     pub prompt: PromptSource,
+    /// The instructions before them.
+    pub system: Option<SystemText>,
+    /// What of its prompts a server's prefix cache may know.
+    pub cache: CachePolicy,
     /// Longest answer asked for, in tokens, at least 1.
     pub max_tokens: Distribution,
+    /// Whether answers shall be exactly that long.
+    pub exact_output: bool,
     /// How its requests make conversations; `None` where each stands alone.
     pub session: Option<SessionForm>,
     /// Limits: its own, and those of the scenario it does not replace.
@@ -143,6 +157,8 @@ pub enum PromptSource {
         /// Length of each prompt in words, at least 1.
         words: u64,
     },
+    /// Made-up text of a planned length.
+    Tokens(TokenPrompts),
     /// Rows of a file.
     Dataset(dataset::Source),
 }

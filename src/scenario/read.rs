@@ -5,6 +5,7 @@
 
 mod lengths;
 mod phase;
+mod prompt;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,11 +19,10 @@ use super::source::{self, Document};
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
-    Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS, Scenario,
-    Secret, Target, Timeouts, Workload,
+    Connections, Endpoint, Load, Loaded, Phase, RequestOptions, SIMULATED_APIS, Scenario, Secret, Target,
+    Timeouts, Workload,
 };
 use super::{model, transport};
-use crate::dataset::{self, Format, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
 use crate::protocol::Api;
@@ -45,6 +45,7 @@ pub(super) fn read(document: &Document) -> Result<Loaded, Diagnostics> {
 fn scenario(top: &Fields<'_>) -> Option<Scenario> {
     let name = top.value("name", Field::name);
     let seed = top.value("seed", Field::integer);
+    let salt = top.value("salt", Field::integer);
     let about = top.free("about").map(|table| about(top, table)).unwrap_or_default();
     let target = top.table("target").and_then(|fields| target(&fields));
     let request = top.table("request").and_then(|fields| request(&fields));
@@ -89,7 +90,7 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
     }
     let workloads = workloads.filter(|workloads| !workloads.is_empty())?;
     let phases = phases.filter(|phases| !phases.is_empty())?;
-    Some(Scenario { name: name?, seed, about, target: target?, workloads, phases, stop: stop?, model })
+    Some(Scenario { name: name?, seed, salt, about, target: target?, workloads, phases, stop: stop?, model })
 }
 
 fn about(fields: &Fields<'_>, table: &tree::Table) -> BTreeMap<String, String> {
@@ -173,6 +174,8 @@ fn target(fields: &Fields<'_>) -> Option<Target> {
         Some(Timeouts { connect: connect?, first_token: first_token?, idle: idle?, total })
     });
     let transport = transport::read(fields, endpoint.as_ref());
+    let tokenizer = prompt::tokenizer(fields);
+    let reset_cache = fields.value("reset_cache", Field::boolean);
     Some(Target {
         endpoint: endpoint?,
         api: api?,
@@ -181,6 +184,8 @@ fn target(fields: &Fields<'_>) -> Option<Target> {
         headers,
         timeouts: timeouts?,
         transport: transport?,
+        tokenizer: tokenizer?,
+        reset_cache: reset_cache?,
     })
 }
 
@@ -321,14 +326,18 @@ fn needs_stream(metric: SloMetric) -> bool {
 fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Option<Workload> {
     let name = fields.value("name", Field::name);
     let weight = fields.value("weight", Field::number);
-    let prompt = fields.table("prompt").and_then(|fields| prompt(&fields));
+    let prompt = fields.table("prompt").and_then(|fields| prompt::prompt(&fields));
+    let system = prompt::system(fields);
+
     let own = fields.table("request").map(|fields| {
         let stream = fields.own("stream", Field::boolean);
         let temperature = fields.own("temperature", Field::number);
         (stream, temperature, fields.own("max_tokens", Field::tokens), extra(&fields))
     });
-    let length = fields.table("output").and_then(|fields| {
-        if fields.has("max_tokens") { Some(lengths::distribution(&fields, "max_tokens")) } else { None }
+    let output = fields.table("output").map(|fields| {
+        let length =
+            if fields.has("max_tokens") { Some(lengths::distribution(&fields, "max_tokens")) } else { None };
+        (length, fields.value("exact", Field::boolean))
     });
     let session = fields.has("session").then(|| fields.table("session")).flatten();
     let session = session.map(|fields| phase::session(&fields));
@@ -347,9 +356,13 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
         report_unmeasurable(fields, name.as_deref(), &slo, [&own_limits, all]);
     }
     let default_length = Distribution::Fixed(max_tokens.unwrap_or(defaults.max_tokens));
+    let (length, exact) = output?;
     let max_tokens = length.unwrap_or(Some(default_length))?;
     let session = session.map_or(Some(None), |session| session.map(Some))?;
-    Some(Workload { name: name?, weight: weight?, prompt: prompt?, max_tokens, session, slo, request })
+    let (prompt, system) = (prompt?, system?);
+    let cache = prompt::cache(fields, &prompt, system.as_ref())?;
+    let (name, weight, exact_output) = (name?, weight?, exact?);
+    Some(Workload { name, weight, prompt, system, cache, max_tokens, exact_output, session, slo, request })
 }
 
 fn report_unmeasurable(fields: &Fields<'_>, name: Option<&str>, slo: &Slo, set_by: [&Limits; 2]) {
@@ -363,24 +376,6 @@ fn report_unmeasurable(fields: &Fields<'_>, name: Option<&str>, slo: &Slo, set_b
         let help = "set `stream = true`, or limit `e2e` instead";
         fields.problems.error(place.and_then(|(_, place)| *place), message, help);
     }
-}
-
-fn prompt(fields: &Fields<'_>) -> Option<PromptSource> {
-    if fields.has("synthetic") {
-        let words = fields.table("synthetic")?.value("words", Field::integer)?;
-        return Some(PromptSource::Synthetic { words });
-    }
-    if !fields.has("dataset") {
-        return None;
-    }
-    let fields = fields.table("dataset")?;
-    let path = fields.value("path", |field| existing_file(field, fields.problems));
-    let format = fields.value("format", Field::choice).and_then(|index| Format::ALL.get(index).copied());
-    let shuffle = fields.value("shuffle", Field::boolean);
-    let when_exhausted = fields.value("when_exhausted", Field::choice);
-    let when_exhausted = when_exhausted.and_then(|index| WhenExhausted::ALL.get(index).copied());
-    let source = dataset::Source { path: path?, format, shuffle: shuffle?, when_exhausted: when_exhausted? };
-    Some(PromptSource::Dataset(source))
 }
 
 pub(super) fn existing_file(field: Field<'_>, problems: &Problems<'_>) -> Result<PathBuf, Refusal> {

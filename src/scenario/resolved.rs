@@ -7,7 +7,10 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{Endpoint, Loaded, Origins, PromptSource, Scenario, Transport, Workload};
+use super::{
+    Endpoint, Loaded, Origins, Popularity, PromptSource, Scenario, SystemText, TokenPrompts, TokenizerSource,
+    Transport, Workload,
+};
 use crate::stats::{KvLayout, ModelMemory};
 use crate::units::{write_bytes, write_duration};
 
@@ -27,6 +30,7 @@ fn write(scenario: &Scenario, origins: Option<&Origins>) -> String {
     let mut out = Lines { text: String::new(), table: String::new(), origins };
     out.put("name", quoted(&scenario.name));
     out.maybe("seed", scenario.seed);
+    out.maybe("salt", scenario.salt);
     if !scenario.about.is_empty() {
         out.header("[about]", "about.");
     }
@@ -64,6 +68,12 @@ fn write_target(out: &mut Lines, scenario: &Scenario) {
     out.put("timeouts.first_token", quoted(&write_duration(target.timeouts.first_token)));
     out.put("timeouts.idle", quoted(&write_duration(target.timeouts.idle)));
     out.maybe("timeouts.total", target.timeouts.total.map(|total| quoted(&write_duration(total))));
+    match &target.tokenizer {
+        None => {}
+        Some(TokenizerSource::Server) => out.put("tokenizer.endpoint", quoted("server")),
+        Some(TokenizerSource::File(path)) => out.put("tokenizer.file", quoted(&path.to_string_lossy())),
+    }
+    out.put("reset_cache", target.reset_cache);
     write_transport(out, &target.transport);
 }
 
@@ -112,6 +122,7 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
     out.put("weight", number(workload.weight));
     match &workload.prompt {
         PromptSource::Synthetic { words } => out.put("prompt.synthetic.words", words),
+        PromptSource::Tokens(prompts) => write_tokens(out, prompts),
         PromptSource::Dataset(set) => {
             out.put("prompt.dataset.path", quoted(&set.path.to_string_lossy()));
             out.maybe("prompt.dataset.format", set.format.map(|format| quoted(format.name())));
@@ -119,7 +130,15 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             out.put("prompt.dataset.when_exhausted", quoted(set.when_exhausted.name()));
         }
     }
+    match &workload.system {
+        None => {}
+        Some(SystemText::Text(text)) => out.put("system.text", quoted(text)),
+        Some(SystemText::File { path, .. }) => out.put("system.path", quoted(&path.to_string_lossy())),
+        Some(SystemText::Tokens(tokens)) => out.put("system.tokens", tokens),
+    }
+    out.put("cache", quoted(workload.cache.name()));
     lengths::write(out, "output.max_tokens", &workload.max_tokens);
+    out.put("output.exact", workload.exact_output);
     if let Some(session) = &workload.session {
         phase::write_session(out, session);
     }
@@ -131,6 +150,20 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
     for (name, value) in &workload.request.extra {
         out.put(&format!("request.extra.{}", key(name)), toml_value(value));
     }
+}
+
+fn write_tokens(out: &mut Lines<'_>, prompts: &TokenPrompts) {
+    lengths::write(out, "prompt.synthetic.tokens", &prompts.tokens);
+    let Some(prefix) = &prompts.shared_prefix else { return };
+    let key = |name: &str| format!("prompt.synthetic.shared_prefix.{name}");
+    out.put(&key("tokens"), prefix.tokens);
+    out.put(&key("groups"), prefix.groups);
+    match prefix.popularity {
+        Popularity::Uniform => out.put(&key("popularity.order"), quoted("uniform")),
+        Popularity::RoundRobin => out.put(&key("popularity.order"), quoted("round_robin")),
+        Popularity::Zipf(exponent) => out.put(&key("popularity.zipf"), number(exponent)),
+    }
+    out.put(&key("fill"), prefix.fill);
 }
 
 /// Text under construction.

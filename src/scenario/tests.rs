@@ -94,7 +94,9 @@ const CONFIG: &str = r#"{"num_hidden_layers": 8, "num_attention_heads": 16, "num
 /// A folder with the data set that scenarios here name.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["rows.jsonl", "problems.jsonl", "client.pem", "client.key", "ca.pem"] {
+    for name in
+        ["rows.jsonl", "problems.jsonl", "client.pem", "client.key", "ca.pem", "tokenizer.json", "system.txt"]
+    {
         std::fs::write(folder.path().join(name), "\"a prompt\"\n").unwrap();
     }
     let times = "{\"timestamp\": 0}\n{\"timestamp\": 40}\n{\"timestamp\": 90}\n";
@@ -249,6 +251,13 @@ fn needed(table: &str, key: &str) -> Vec<&'static str> {
     if table == "phase.load.trace" && (key == "column" || key == "unit") {
         needed.push("phase.p.load.trace.format=jsonl");
     }
+    let is_shared = table.starts_with("workload.prompt.synthetic.shared_prefix") || key == "shared_prefix";
+    if is_shared {
+        needed.push("workload.w.prompt.synthetic.tokens=8000");
+    }
+    if table.ends_with("popularity") {
+        needed.push("workload.w.prompt.synthetic.shared_prefix.tokens=20");
+    }
     if table.starts_with("times") {
         needed.push("phase.p.load.closed.users=8");
     }
@@ -301,7 +310,10 @@ fn every_default_is_a_value_its_key_takes() {
             for place in places(table.path) {
                 let own = format!("{place}{}={default}", key.name);
                 let outer = outer_example(table, &place);
-                let arguments = outer.iter().chain([&own]).map(String::as_str).collect::<Vec<_>>();
+                let mut arguments = outer.iter().chain([&own]).map(String::as_str).collect::<Vec<_>>();
+                if table.path.starts_with("workload.prompt") {
+                    arguments.extend(needed(table.path, key.name));
+                }
                 let set = set(&arguments);
                 let result = read_with(MINIMAL, &set);
                 assert!(result.is_ok(), "{place}{}: {}", key.name, result.unwrap_err());
@@ -537,6 +549,7 @@ timeouts.connect = "1s"
 timeouts.first_token = "2m"
 timeouts.idle = "3s"
 timeouts.total = "1h500ms"
+reset_cache = false
 ready_within = "30s"
 connections = "reuse"
 tls.insecure = false
@@ -546,8 +559,10 @@ stamps = "kernel"
 name = "documents"
 weight = 3
 prompt.synthetic.words = 200
+cache = "cold"
 output.max_tokens.uniform.min = 64
 output.max_tokens.uniform.max = 512
+output.exact = false
 slo.ttft = "5s"
 slo.tpot = "80ms"
 request.stream = true
@@ -562,7 +577,9 @@ prompt.dataset.path = "/folder/rows.jsonl"
 prompt.dataset.format = "gsm8k"
 prompt.dataset.shuffle = true
 prompt.dataset.when_exhausted = "repeat"
+cache = "natural"
 output.max_tokens = 2048
+output.exact = false
 slo.ttft = "2s"
 slo.tpot = "80ms"
 request.stream = true

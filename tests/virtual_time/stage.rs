@@ -15,8 +15,8 @@ use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
 use tonnage::dataset::{self, Dataset, RowOrder};
 use tonnage::plan::Plan;
-use tonnage::plan::compose::Salt;
-use tonnage::plan::composer::{Composer, Form, Prompts};
+use tonnage::plan::compose::{Form, Prompts, Salt, System, TokenPrompts};
+use tonnage::plan::composer::Composer;
 use tonnage::plan::shard::Shard;
 use tonnage::protocol::BodyOptions;
 use tonnage::record::{EndedBy, Event};
@@ -25,11 +25,14 @@ use tonnage::results::manifest::{
 };
 use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
+use tonnage::run::calibrate::unmeasured;
 use tonnage::run::stop::{Stop, StopSwitch};
 use tonnage::run::{Ending, Run};
-use tonnage::scenario::{History, Load, Overrides, Phase, PromptSource, Scenario, Transport, parse};
+use tonnage::scenario::{
+    History, Load, Overrides, Phase, PromptSource, Scenario, SystemText, Transport, parse,
+};
 use tonnage::seed::Seed;
-use tonnage::sim::{Options, Profile, Server};
+use tonnage::sim::{Options, Profile, Server, TEMPLATE_TOKENS_PER_MESSAGE};
 use tonnage::stats::{Finding, SummaryRow, TimelineRow};
 use tonnage::units::Nanos;
 
@@ -158,7 +161,7 @@ impl Stage {
 
     fn datasets<'a>(&self, scenario: &'a Scenario) -> Vec<Option<(&'a dataset::Source, Arc<Dataset>)>> {
         let datasets = scenario.workloads.iter().map(|workload| match &workload.prompt {
-            PromptSource::Synthetic { .. } => None,
+            PromptSource::Synthetic { .. } | PromptSource::Tokens(_) => None,
             PromptSource::Dataset(source) => Some((source, Arc::new(Dataset::scan(source).unwrap()))),
         });
         datasets.collect()
@@ -180,8 +183,19 @@ impl Stage {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
+                (PromptSource::Tokens(prompts), _) => {
+                    let prefix = prompts.shared_prefix.map_or(0, |prefix| prefix.tokens);
+                    let template = TEMPLATE_TOKENS_PER_MESSAGE;
+                    Prompts::Tokens(TokenPrompts { overhead_tokens: template, ..unmeasured(prefix) })
+                }
                 (_, dataset) => Prompts::Rows(Arc::clone(&dataset.as_ref().unwrap().1)),
             },
+            system: match &workload.system {
+                None => System::None,
+                Some(SystemText::Text(text) | SystemText::File { text, .. }) => System::Text(text.clone()),
+                Some(SystemText::Tokens(tokens)) => System::Tokens(*tokens),
+            },
+            cache: workload.cache,
             history: workload.session.as_ref().map_or(History::None, |session| session.history),
             options: BodyOptions {
                 model: "m".to_owned(),
@@ -434,6 +448,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         workloads: workloads.map(|workload| WorkloadEntry::new(&workload.name, &workload.slo)).collect(),
         skipped_rows: Vec::new(),
         memory: None,
+        lengths: Vec::new(),
         about: BTreeMap::new(),
         verdict: None,
     }
