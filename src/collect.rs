@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 
 use crate::plan::shard::Shard;
 use crate::record::{
-    Ended, EndedBy, Event, Fate, GapFigures, Outcome, RequestRecord, Stamp, Timeline, TokenSource,
+    Ended, EndedBy, Event, Fate, GapFigures, Outcome, RequestRecord, Scraped, Stamp, Timeline, TokenSource,
 };
 use crate::results::{RequestRow, ResultsError, Writer};
-use crate::scenario::{Load, Margin, Phase, Scenario};
+use crate::scenario::{Load, Margin, Phase, Scenario, ServerWatch};
+use crate::scrape::track::{ScrapeTally, Track};
 use rules::Rules;
 
 use crate::stats::Progress;
@@ -64,6 +65,8 @@ pub struct Collector {
     progress: Progress,
     rules: Rules,
     shard: Option<u32>,
+    /// Of each page of the server's metrics.
+    tracks: Vec<Track>,
 }
 
 /// Events of a stream that has not ended.
@@ -87,6 +90,8 @@ pub struct Collected {
     pub findings: Vec<Finding>,
     /// Token-bearing events that were not kept for want of room.
     pub stamps_left_out: u64,
+    /// What came of looking at each page of the server's metrics.
+    pub scrapes: Vec<ScrapeTally>,
     /// Where the rows went.
     pub writer: Writer,
 }
@@ -130,6 +135,7 @@ impl Collector {
             progress: Progress::default(),
             rules: Rules::new(scenario.stop),
             shard: None,
+            tracks: scenario.server.iter().flat_map(tracks).collect(),
         }
     }
 
@@ -174,6 +180,7 @@ impl Collector {
                     course.not_planned = not_planned;
                 }
             }
+            Event::Scraped(scraped) => return self.take_page(*scraped),
             Event::RunEnded { .. } => {}
             Event::LoopDelay { delay, .. } => {
                 if let Some(delays) = self.loop_delays.get_mut(self.progress.phase as usize) {
@@ -182,6 +189,13 @@ impl Collector {
             }
         }
         Ok(())
+    }
+
+    /// Reads a page of the server's metrics.
+    fn take_page(&mut self, scraped: Scraped) -> Result<(), ResultsError> {
+        let Some(track) = self.tracks.get_mut(scraped.endpoint as usize) else { return Ok(()) };
+        let (sample, extra) = track.take(scraped, self.origin);
+        self.writer.server(&sample, &extra)
     }
 
     /// Says how many CPU seconds the client took in the second from run start that begins at `t_s`.
@@ -230,6 +244,7 @@ impl Collector {
             figures: all,
             findings,
             stamps_left_out: self.left_out,
+            scrapes: self.tracks.into_iter().map(|track| track.tally).collect(),
             writer: self.writer,
         }
     }
@@ -336,6 +351,11 @@ impl Collector {
             }
         }
     }
+}
+
+/// One track for each page that is looked at.
+fn tracks(server: &ServerWatch) -> impl Iterator<Item = Track> {
+    server.metrics.iter().map(|_| Track::new(server.extra.clone()))
 }
 
 fn window_of(course: &PhaseCourse) -> Window {

@@ -10,14 +10,14 @@ use super::prepare::Prepared;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{json, terminal};
 use crate::results::manifest::{
-    ClientEntry, ClockKind, FORMAT, Host, LengthsEntry, PhaseEntry, SkippedRows, State, Timeouts,
+    ClientEntry, ClockKind, FORMAT, Host, LengthsEntry, PageEntry, PhaseEntry, SkippedRows, State, Timeouts,
     VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
 use crate::results::{Manifest, Place, ResultsError, Writer};
-use crate::scenario::{Endpoint, Load};
+use crate::scenario::{Endpoint, Load, MetricsPage};
+use crate::scrape::track::ScrapeTally;
 use crate::stats::Verdict;
-use crate::stats::memory::BLOCK_TOKENS;
 
 /// What a run knows of itself before its first request.
 pub(super) struct Facts<'a> {
@@ -62,7 +62,13 @@ impl Facts<'_> {
             }
         };
         let scenario = crate::scenario::resolved(&self.prepared.scenario);
-        Writer::create(&place, &self.manifest(), &scenario).map_err(|error| {
+        let writer = Writer::create(&place, &self.manifest(), &scenario).and_then(|mut writer| {
+            if let Some(server) = &self.prepared.scenario.server {
+                writer.begin_server(!server.extra.is_empty())?;
+            }
+            Ok(writer)
+        });
+        writer.map_err(|error| {
             let exit = match error {
                 ResultsError::Exists { .. } => Exit::Usage,
                 _ => Exit::Unexpected,
@@ -78,7 +84,7 @@ impl Facts<'_> {
         end: &End,
         args: &ScenarioArgs,
     ) -> Result<Exit, Failure> {
-        let Collected { courses, fold, seconds, figures, findings, mut writer, .. } = collected;
+        let Collected { courses, fold, seconds, figures, findings, scrapes, mut writer, .. } = collected;
         let verdict = Verdict::of(&findings);
         let summary = fold.summary();
         let tables = [
@@ -94,6 +100,7 @@ impl Facts<'_> {
         if let Some(host) = &mut manifest.host {
             host.origin_unix_ns = end.origin.unix_ns;
         }
+        manifest.server = self.pages(&scrapes);
         manifest.verdict = Some(VerdictEntry::new(&findings, self.simulated));
         for (index, (entry, course)) in manifest.phases.iter_mut().zip(&courses).enumerate() {
             if let Some(course) = course {
@@ -191,11 +198,29 @@ impl Facts<'_> {
                 })
                 .collect(),
             skipped_rows: self.skipped_rows(),
-            memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, BLOCK_TOKENS)),
+            server: Vec::new(),
+            memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
             lengths: self.lengths.clone(),
             about: scenario.about.clone(),
             verdict: None,
         }
+    }
+
+    /// What came of looking at each page.
+    fn pages(&self, scrapes: &[ScrapeTally]) -> Vec<PageEntry> {
+        let pages = self.prepared.scenario.server.iter().flat_map(|server| &server.metrics);
+        let entry = |(page, tally): (&MetricsPage, &ScrapeTally)| PageEntry {
+            page: page.text(),
+            server: tally.server.map(str::to_owned),
+            looks: tally.looks,
+            failed: tally.failed,
+            missed: tally.missed,
+            resets: tally.resets,
+            faults: tally.faults,
+            series_left_out: tally.series_left_out,
+            last_error: tally.last_error.clone(),
+        };
+        pages.zip(scrapes).map(entry).collect()
     }
 
     fn skipped_rows(&self) -> Vec<SkippedRows> {

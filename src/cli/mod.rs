@@ -20,6 +20,7 @@ mod report;
 mod run;
 mod schema;
 mod score;
+mod scraping;
 mod shard;
 mod signals;
 mod sim;

@@ -16,7 +16,7 @@ use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::run::conclude;
 use super::signals::{self, Signal};
-use super::{sim, target};
+use super::{scraping, sim, target};
 use crate::client::Connector;
 use crate::clock::Clock;
 use crate::protocol::Api;
@@ -100,10 +100,13 @@ async fn rehearse(
     let desk = Rc::new(RefCell::new(Gathered { collector: facts.collector(writer), failure: None }));
     let stop = Rc::new(StopSwitch::default());
     let caught = Rc::new(Cell::new(None));
+    let sink = sink(&clock, &desk, &stop, &caught, signals, seen);
+    let pages = scraping::simulated_page(scenario, &client)?;
+    let (sink, watchers) = scraping::watching(sink, &clock, scenario.server.as_ref(), pages);
     let run = Run {
         clock: clock.clone(),
         client,
-        sink: sink(&clock, &desk, &stop, &caught, signals, seen),
+        sink,
         phases: scenario.phases.clone(),
         max_in_flight: target::MAX_IN_FLIGHT,
         seed: prepared.seed,
@@ -114,6 +117,7 @@ async fn rehearse(
     let (ending, _) = run.run(&mut source).await;
     drop(run);
     drop(watch);
+    watchers.end().await;
     let gathered = Rc::into_inner(desk).map(RefCell::into_inner);
     let gathered = gathered.ok_or_else(|| Failure::unexpected("the rehearsal did not come to rest"))?;
     conclude(&facts, gathered, &ending, Origin::default(), caught.get(), &args.scenario)

@@ -14,7 +14,7 @@ use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::shard::Part;
 use super::signals::{self, Signal};
-use super::{environment, host, sim, target};
+use super::{environment, host, scraping, sim, target};
 use crate::clock::Clock;
 use crate::results::manifest::{ClockKind, State};
 use crate::run::ahead::Source;
@@ -82,6 +82,7 @@ impl Measuring<'_> {
         let model = target::find_model(&client, &clock, &self.url, &scenario.target, quiet).await?;
         let (composer, lengths) =
             super::lengths::composer(&client, &clock, &self.url, self.prepared, &model, quiet).await?;
+        let pages = scraping::pages(scenario, &clock, &client).await?;
         let source = Source::threaded(composer);
         let mut source =
             source.map_err(|error| Failure::unexpected(format!("cannot start a thread: {error}")))?;
@@ -133,10 +134,12 @@ impl Measuring<'_> {
                 }
             }
         });
+        let sink = collecting.sink(Rc::clone(&stop));
+        let (sink, watchers) = scraping::watching(sink, &clock, scenario.server.as_ref(), pages);
         let run = Run {
             clock: clock.clone(),
             client,
-            sink: collecting.sink(Rc::clone(&stop)),
+            sink,
             phases: scenario.phases.clone(),
             max_in_flight: self.max_in_flight,
             seed: self.prepared.seed,
@@ -145,6 +148,7 @@ impl Measuring<'_> {
             stop,
         };
         let (ending, origin) = run.run(&mut source).await;
+        watchers.end().await;
         ear.abort();
         let gathered = collecting.join().map_err(|_| Failure::unexpected("the collecting thread died"))?;
         let ago_ns = i128::from(clock.now().0.saturating_sub(origin.0));

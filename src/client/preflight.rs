@@ -17,8 +17,8 @@ use crate::record::Outcome;
 
 /// A target that has not answered the first question by then is not ready.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A model list longer than this is none.
-const LIST_LIMIT_BYTES: usize = 4 << 20;
+/// Of a longer answer the beginning is read.
+const ANSWER_LIMIT_BYTES: usize = 4 << 20;
 
 /// What the target said when asked for its models.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,18 +48,26 @@ impl Client {
     /// # Errors
     /// When the target is not there, not ready, or does not take our key.
     pub async fn models(&self) -> Result<Models, NotReady> {
-        let (status, body) = self.ask(Method::GET, &self.models_uri, Bytes::new()).await?;
+        let (status, body) = self.fetch(&self.models_uri).await?;
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(NotReady::Refused(status)),
             status if status.is_server_error() => Err(NotReady::Unavailable(status)),
             status if status.is_success() => Ok(model_names(&body).map_or(Models::Unlisted, Models::Listed)),
-            _ => match self.ask(Method::GET, &self.health_uri, Bytes::new()).await? {
+            _ => match self.fetch(&self.health_uri).await? {
                 (StatusCode::SERVICE_UNAVAILABLE, _) => {
                     Err(NotReady::Unavailable(StatusCode::SERVICE_UNAVAILABLE))
                 }
                 _ => Ok(Models::Unlisted),
             },
         }
+    }
+
+    /// Asks for the page `uri` over a connection of its own, with all headers of the scenario. Counts for nothing.
+    ///
+    /// # Errors
+    /// When there is no answer within ten seconds.
+    pub async fn fetch(&self, uri: &Uri) -> Result<(StatusCode, Vec<u8>), NotReady> {
+        self.ask(Method::GET, uri, Bytes::new()).await
     }
 
     /// Posts `body` to `path` and returns status and answer. Counts for nothing.
@@ -108,7 +116,7 @@ impl Client {
         let mut whole = Vec::new();
         loop {
             match poll_fn(|context| link.poll_body(&mut body, context)).await {
-                Read::Data(bytes) if whole.len() + bytes.len() > LIST_LIMIT_BYTES => break,
+                Read::Data(bytes) if whole.len() + bytes.len() > ANSWER_LIMIT_BYTES => break,
                 Read::Data(bytes) => whole.extend_from_slice(&bytes),
                 // The connection is not kept: the run's first request opens its own, as all others may.
                 Read::End => break,

@@ -22,7 +22,7 @@ use super::{
     Connections, Endpoint, Load, Loaded, Phase, RequestOptions, SIMULATED_APIS, Scenario, Secret, Target,
     Timeouts, Workload,
 };
-use super::{model, transport};
+use super::{model, server, transport};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
 use crate::protocol::Api;
@@ -78,6 +78,8 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
         );
     }
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
+    let server = top.has("server").then(|| top.table("server")).flatten();
+    let server = server.and_then(|fields| server::read(&fields));
     let model =
         top.has("model").then(|| top.table("model")).flatten().and_then(|fields| model::read(&fields));
     if let (Some(target), Some(phases)) = (&target, &phases)
@@ -90,7 +92,18 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
     }
     let workloads = workloads.filter(|workloads| !workloads.is_empty())?;
     let phases = phases.filter(|phases| !phases.is_empty())?;
-    Some(Scenario { name: name?, seed, salt, about, target: target?, workloads, phases, stop: stop?, model })
+    Some(Scenario {
+        name: name?,
+        seed,
+        salt,
+        about,
+        target: target?,
+        workloads,
+        phases,
+        stop: stop?,
+        server,
+        model,
+    })
 }
 
 fn about(fields: &Fields<'_>, table: &tree::Table) -> BTreeMap<String, String> {

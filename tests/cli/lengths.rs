@@ -138,5 +138,9 @@ fn check_tells_lengths_in_tokens_and_their_sum() {
     assert!(!checked.out.contains("Prompts are counted in words"), "{}", checked.out);
     let json = sandbox.tonnage(&["check", "x.toml", "--json"]).expect(0);
     let json: serde_json::Value = serde_json::from_str(&json.out).unwrap();
-    assert!(json["files"][0]["workloads"][0]["prompt_tokens"]["p50"].as_u64().is_some_and(|p50| p50 > 600));
+    assert!(
+        json["files"][0]["preview"]["workloads"][0]["prompt_tokens"]["p50"]
+            .as_u64()
+            .is_some_and(|p50| p50 > 600)
+    );
 }

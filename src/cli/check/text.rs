@@ -15,7 +15,6 @@ use crate::plan::Start;
 use crate::report::figure::grouped;
 use crate::results::memory::MemoryEntry;
 use crate::scenario::{Endpoint, Load};
-use crate::stats::memory::BLOCK_TOKENS;
 use crate::units::{write_duration, write_rate};
 
 /// Stands where nothing can be said.
@@ -83,7 +82,7 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
         None => writeln!(out, "answers: their number depends on the server")?,
     }
     if let Some(model) = &scenario.model {
-        writeln!(out, "{}", memory(&MemoryEntry::new(model, BLOCK_TOKENS)))?;
+        writeln!(out, "{}", memory(&MemoryEntry::new(model, scenario.block_tokens())))?;
     }
     let drains = if scenario.phases.len() > 1 { "Times leave out how long each phase drains. " } else { "" };
     let in_words = preview.workloads.iter().any(|workload| workload.prompt_tokens.is_none());
