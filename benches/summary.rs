@@ -124,6 +124,7 @@ fn manifest(rows: u64) -> Manifest {
         memory: None,
         lengths: Vec::new(),
         about: BTreeMap::new(),
+        objectives: Vec::new(),
         verdict: None,
     }
 }

@@ -14,6 +14,7 @@ use crate::results::manifest::{
     VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
+use crate::results::objectives::{ObjectiveEntry, any_fails, undetermined};
 use crate::results::{Manifest, Place, ResultsError, Writer};
 use crate::scenario::{Endpoint, Load, MetricsPage};
 use crate::scrape::track::ScrapeTally;
@@ -84,9 +85,12 @@ impl Facts<'_> {
         end: &End,
         args: &ScenarioArgs,
     ) -> Result<Exit, Failure> {
-        let Collected { courses, fold, seconds, figures, findings, scrapes, mut writer, .. } = collected;
-        let verdict = Verdict::of(&findings);
+        let Collected { courses, fold, seconds, figures, mut findings, scrapes, mut writer, .. } = collected;
         let summary = fold.summary();
+        let mut manifest = self.manifest();
+        manifest.objectives.iter_mut().for_each(|objective| objective.judge(&summary));
+        findings.extend(undetermined(&manifest.objectives));
+        let verdict = Verdict::of(&findings);
         let tables = [
             writer.gaps(&fold.gaps()),
             writer.summary(&summary),
@@ -94,7 +98,6 @@ impl Facts<'_> {
             writer.flush(),
         ];
         let tables: Result<(), ResultsError> = tables.into_iter().collect();
-        let mut manifest = self.manifest();
         manifest.state = if tables.is_ok() { end.state } else { State::Stopped };
         manifest.origin_monotonic_ns = end.origin.monotonic_ns;
         if let Some(host) = &mut manifest.host {
@@ -128,11 +131,7 @@ impl Facts<'_> {
             return Err(Failure::unexpected(format!("the run was stopped: {failure}")));
         }
         written.map_err(Failure::unexpected)?;
-        Ok(match verdict {
-            Verdict::Valid => Exit::Done,
-            Verdict::Insufficient if !args.strict => Exit::Done,
-            Verdict::Insufficient | Verdict::Invalid => Exit::Invalid,
-        })
+        Ok(exit(verdict, any_fails(&manifest.objectives), args.strict))
     }
 
     /// A collector whose rows go to `writer`.
@@ -202,6 +201,7 @@ impl Facts<'_> {
             memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
             lengths: self.lengths.clone(),
             about: scenario.about.clone(),
+            objectives: scenario.objectives.iter().map(ObjectiveEntry::from).collect(),
             verdict: None,
         }
     }
@@ -234,6 +234,16 @@ impl Facts<'_> {
             })
         });
         skipped.collect()
+    }
+}
+
+/// How to end with this verdict, where an objective was `missed` or none: figures that cannot stand miss nothing.
+pub(super) fn exit(verdict: Verdict, missed: bool, strict: bool) -> Exit {
+    match verdict {
+        Verdict::Invalid => Exit::Invalid,
+        Verdict::Insufficient if strict => Exit::Invalid,
+        _ if missed => Exit::Missed,
+        Verdict::Valid | Verdict::Insufficient => Exit::Done,
     }
 }
 

@@ -10,8 +10,8 @@ use super::environment;
 use super::exit::Failure;
 use super::lengths::load_tokenizer;
 use super::live::{patiently, say};
+use crate::dataset::Dataset;
 use crate::dataset::tokenizer::Tokenizer;
-use crate::dataset::{Dataset, RowOrder};
 use crate::diagnostic::{Diagnostics, Style};
 use crate::plan::Plan;
 use crate::plan::compose::{Form, Prompts, Salt, System};
@@ -20,7 +20,7 @@ use crate::plan::shard::Shard;
 use crate::protocol::BodyOptions;
 use crate::results::ResultsError;
 use crate::run::calibrate::unmeasured;
-use crate::scenario::{History, Overrides, PromptSource, Requests, Scenario, SystemText};
+use crate::scenario::{Overrides, PromptSource, Requests, Scenario, SystemText};
 use crate::seed::Seed;
 
 /// A scenario that can be run.
@@ -104,7 +104,7 @@ pub(super) fn prepare(
 impl Prepared {
     /// How many requests the phases ask for, where each of them says so.
     pub(super) fn planned_requests(&self) -> Option<u64> {
-        let rows: u64 = self.datasets.iter().flatten().map(|dataset| u64::from(dataset.rows())).sum();
+        let rows: u64 = self.datasets.iter().flatten().map(|dataset| dataset.all_turns()).sum();
         let counts = self.scenario.phases.iter().map(|phase| match (phase.requests, phase.duration) {
             (Some(Requests::Count(count)), None) => Some(count),
             (Some(Requests::All), None) => Some(rows),
@@ -132,7 +132,7 @@ impl Prepared {
                 Some(SystemText::Tokens(tokens)) => System::Tokens(*tokens),
             },
             cache: workload.cache,
-            history: workload.session.as_ref().map_or(History::None, |session| session.history),
+            history: workload.history(dataset.as_deref()),
             options: BodyOptions {
                 model: model.to_owned(),
                 stream: workload.request.stream,
@@ -151,8 +151,7 @@ impl Prepared {
             let (PromptSource::Dataset(source), Some(dataset)) = (&workload.prompt, dataset) else {
                 return None;
             };
-            let (shuffle, when) = (source.shuffle, source.when_exhausted);
-            Some(RowOrder::new(dataset.rows(), shuffle, when, self.seed, &workload.name))
+            Some(dataset.order(source, self.seed, &workload.name))
         });
         let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows.collect()).of_shard(self.shard);
         Composer::new(plan, self.scenario.target.api, forms, self.salt, self.run_id.clone())

@@ -3,10 +3,11 @@
 //! Composing is a pure function of the turn, the run's salt, the token model and the data-set row. It costs too much
 //! for the moment a request is due, so it is done ahead of need.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 
 use super::{Turn, step};
-use crate::dataset::Dataset;
+use crate::dataset::{self, Dataset};
 use crate::prompt::{Message, Role, TokenModel, all_words};
 use crate::protocol::BodyOptions;
 use crate::scenario::{CachePolicy, History};
@@ -81,74 +82,103 @@ pub struct Form {
     pub options: BodyOptions,
 }
 
+/// What a turn adds to what was said.
+pub struct Opening {
+    /// All of it, in order.
+    pub messages: Vec<Message>,
+    /// The instructions, if they are the first of the messages.
+    pub system: Option<Message>,
+    /// The recorded answer to it.
+    pub recorded: Option<String>,
+    /// The other turns of its row.
+    pub script: VecDeque<dataset::Turn>,
+}
+
+impl Opening {
+    fn made_up(system: Option<Message>, text: String) -> Opening {
+        Opening { messages: vec![Message::user(text)], system, recorded: None, script: VecDeque::new() }
+    }
+}
+
 impl Form {
     /// What the turn adds to what was said; the first of a session begins with the instructions.
     ///
     /// # Errors
     /// Why it cannot be composed.
-    pub fn messages(&self, salt: Salt, turn: &Turn) -> Result<Vec<Message>, String> {
+    pub fn opening(&self, salt: Salt, turn: &Turn) -> Result<Opening, String> {
         let is_first = turn.planned.turn == 0 || self.history == History::None;
-        let mut messages = Vec::with_capacity(2);
+        let system = self.system(salt, turn).filter(|_| is_first);
+        let mut opening = match (&self.prompts, turn.planned.dataset_row) {
+            (Prompts::Rows(dataset), Some(row)) => {
+                let row = dataset.row(row as u32).map_err(|error| error.to_string())?;
+                let mut script = VecDeque::from(row.turns);
+                let first = script.pop_front().ok_or("the row has no turn")?;
+                let told = row.system.map(|content| Message { role: Role::System, content });
+                Opening { messages: first.said, system: system.or(told), recorded: first.answer, script }
+            }
+            (Prompts::Rows(_), None) => return Err("the plan names no row of the data set".into()),
+            (Prompts::Synthetic { words }, _) => {
+                let stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
+                Opening::made_up(system, synthetic(stream, *words))
+            }
+            (Prompts::Tokens(prompts), _) => {
+                Opening::made_up(system, self.text_of(prompts, salt, turn, is_first))
+            }
+        };
+        opening.messages.splice(0..0, opening.system.clone());
         if is_first {
-            messages.extend(self.system(salt, turn));
+            self.set_apart(salt, turn, &mut opening.messages);
         }
-        let content = self.content(salt, turn, is_first)?;
-        messages.push(Message::user(content));
-        Ok(messages)
+        Ok(opening)
+    }
+
+    /// Puts words of the request's own before what it would share with others against its policy: at its very
+    /// beginning where it must share nothing, before the row where only the instructions are to be shared.
+    pub fn set_apart(&self, salt: Salt, turn: &Turn, messages: &mut [Message]) {
+        let is_row = matches!(self.prompts, Prompts::Rows(_));
+        let place = match (self.cache, &self.system) {
+            (CachePolicy::Natural, _) => None,
+            // Made up, and each request's own already.
+            (CachePolicy::Cold, System::Tokens(_)) => None,
+            (CachePolicy::Cold, System::None) if !is_row => None,
+            (CachePolicy::Cold, _) => Some(0),
+            (CachePolicy::Shared, _) if !is_row => None,
+            (CachePolicy::Shared, _) => messages.iter().position(|message| message.role == Role::User),
+        };
+        if let Some(message) = place.and_then(|place| messages.get_mut(place)) {
+            message.content.insert_str(0, &self.salt_block(salt, turn));
+        }
     }
 
     fn system(&self, salt: Salt, turn: &Turn) -> Option<Message> {
-        let mut content = String::new();
-        match &self.system {
+        let content = match &self.system {
             System::None => return None,
-            System::Text(text) => {
-                if self.cache == CachePolicy::Cold {
-                    content = self.salt_block(salt, turn);
-                }
-                content.push_str(text);
-            }
+            System::Text(text) => text.clone(),
             System::Tokens(tokens) => {
-                let number = self.number(salt, turn).filter(|_| self.cache == CachePolicy::Cold);
+                let number = Some(self.number(salt, turn)).filter(|_| self.cache == CachePolicy::Cold);
                 let index = number.unwrap_or_default();
                 let mut stream = Seed(salt.0).indexed_stream("system", &self.workload, index);
+                let mut content = String::new();
                 self.model().extend(&mut content, *tokens, number, &mut stream);
+                content
             }
-        }
+        };
         Some(Message { role: Role::System, content })
     }
 
-    fn content(&self, salt: Salt, turn: &Turn, is_first: bool) -> Result<String, String> {
-        let planned = &turn.planned;
-        let index = step(planned.session, planned.turn);
-        match (&self.prompts, planned.dataset_row) {
-            (Prompts::Synthetic { words }, _) => {
-                let stream = Seed(salt.0).indexed_stream("words", &self.workload, index);
-                Ok(synthetic(stream, *words))
-            }
-            (Prompts::Tokens(prompts), _) => {
-                let tokens = u64::from(turn.prompt_tokens.unwrap_or(1));
-                let mut content = String::new();
-                let mut taken = 0;
-                if is_first {
-                    taken = prompts.overhead_tokens + prompts.prefix_tokens;
-                    self.add_prefix(&mut content, salt, turn, prompts);
-                }
-                let mut stream = Seed(salt.0).indexed_stream("words", &self.workload, index);
-                let own = tokens.saturating_sub(taken).max(1);
-                prompts.model.extend(&mut content, own, self.number(salt, turn), &mut stream);
-                Ok(content)
-            }
-            (Prompts::Rows(dataset), Some(row)) => {
-                let row = dataset.row(row as u32).map_err(|error| error.to_string())?;
-                // Under cold the instructions, which come first, have been set apart already.
-                let is_apart = self.cache == CachePolicy::Cold && self.system != System::None;
-                if self.cache == CachePolicy::Natural || is_apart {
-                    return Ok(row.prompt);
-                }
-                Ok(self.salt_block(salt, turn) + &row.prompt)
-            }
-            (Prompts::Rows(_), None) => Err("the plan names no row of the data set".into()),
+    /// A text that makes the prompt as long as it is planned.
+    fn text_of(&self, prompts: &TokenPrompts, salt: Salt, turn: &Turn, is_first: bool) -> String {
+        let tokens = u64::from(turn.prompt_tokens.unwrap_or(1));
+        let mut content = String::new();
+        let mut taken = 0;
+        if is_first {
+            taken = prompts.overhead_tokens + prompts.prefix_tokens;
+            self.add_prefix(&mut content, salt, turn, prompts);
         }
+        let mut stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
+        let own = tokens.saturating_sub(taken).max(1);
+        prompts.model.extend(&mut content, own, Some(self.number(salt, turn)), &mut stream);
+        content
     }
 
     /// The beginning that the prompts of a group share; a cold one is as long, and each request's own.
@@ -156,7 +186,7 @@ impl Form {
         if prompts.prefix_tokens == 0 {
             return;
         }
-        let own = self.number(salt, turn).filter(|_| self.cache == CachePolicy::Cold);
+        let own = Some(self.number(salt, turn)).filter(|_| self.cache == CachePolicy::Cold);
         let group = u64::from(turn.planned.prefix_group.unwrap_or_default());
         let purpose = if own.is_some() { "cold prefix" } else { "prefix" };
         let mut stream = Seed(salt.0).indexed_stream(purpose, &self.workload, own.unwrap_or(group));
@@ -164,18 +194,17 @@ impl Form {
     }
 
     /// A number that no other request of the run has.
-    fn number(&self, salt: Salt, turn: &Turn) -> Option<u64> {
+    fn number(&self, salt: Salt, turn: &Turn) -> u64 {
         let offset = Seed(salt.0).stream("number", &self.workload).below(1 << 20);
-        Some(turn.planned.request.wrapping_add(offset))
+        turn.planned.request.wrapping_add(offset)
     }
 
     /// Words of the request's own, and a line break.
     fn salt_block(&self, salt: Salt, turn: &Turn) -> String {
         let number = self.number(salt, turn);
-        let mut stream =
-            Seed(salt.0).indexed_stream("salt block", &self.workload, number.unwrap_or_default());
+        let mut stream = Seed(salt.0).indexed_stream("salt block", &self.workload, number);
         let mut text = String::new();
-        self.model().extend(&mut text, SALT_WORDS, number, &mut stream);
+        self.model().extend(&mut text, SALT_WORDS, Some(number), &mut stream);
         text + "\n\n"
     }
 
@@ -185,6 +214,11 @@ impl Form {
             Prompts::Synthetic { .. } | Prompts::Rows(_) => TokenModel::common(),
         }
     }
+}
+
+/// By what the streams of a turn are told apart.
+fn index(turn: &Turn) -> u64 {
+    step(turn.planned.session, turn.planned.turn)
 }
 
 /// A prompt of exactly `count` words.

@@ -1,12 +1,14 @@
 //! Turns the plan's sessions into requests, in order.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::compose::{Form, Prompts, Salt};
+use super::compose::{Form, Opening, Prompts, Salt};
 use super::{End, Plan, Start, Turn};
+use crate::dataset;
 use crate::prompt::{Message, Outgoing, Role};
 use crate::protocol::Api;
 use crate::record::{EndedBy, Planned};
@@ -32,16 +34,29 @@ impl Composed {
     /// Bytes held, about.
     pub fn size_bytes(&self) -> usize {
         let body = self.outgoing.as_ref().map_or(0, |outgoing| outgoing.body.len() + outgoing.id.len());
-        let said = self.conversation.messages.iter().map(|message| message.content.len()).sum::<usize>();
-        size_of::<Composed>() + self.turns.len() * size_of::<Turn>() + body + said
+        let said = bytes(&self.conversation.messages);
+        let script = self.conversation.script.iter();
+        let script: usize =
+            script.map(|turn| bytes(&turn.said) + turn.answer.as_ref().map_or(0, String::len)).sum();
+        size_of::<Composed>() + self.turns.len() * size_of::<Turn>() + body + said + script
     }
 }
 
-/// What was said in a session so far.
+fn bytes(messages: &[Message]) -> usize {
+    messages.iter().map(|message| message.content.len()).sum()
+}
+
+/// What was said in a session so far, and what is still to be said.
 pub struct Conversation {
     recipe: Arc<Recipe>,
     /// Empty where turns carry nothing of those before them.
     messages: Vec<Message>,
+    /// The turns still to come, where a row of a data set holds them all.
+    script: VecDeque<dataset::Turn>,
+    /// What the model is told in each turn that carries nothing of those before.
+    system: Option<Message>,
+    /// The recorded answer to the turn sent last.
+    recorded: Option<String>,
 }
 
 impl std::fmt::Debug for Conversation {
@@ -54,17 +69,33 @@ impl Conversation {
     /// The request of `turn`, which follows one that was answered with `answer`. `is_last` says that no turn
     /// follows it. An error says why it cannot be composed.
     pub fn next(&mut self, turn: &Turn, answer: Option<String>, is_last: bool) -> Result<Outgoing, String> {
-        let new = self.recipe.messages(turn)?;
         let planned = &turn.planned;
-        if self.recipe.forms[planned.workload as usize].history == History::None {
-            return Ok(self.recipe.outgoing(planned, &new, false));
-        }
-        let Some(content) = answer else {
-            return Err("the answer before is too long for the next turn to carry".to_owned());
+        let history = self.recipe.forms[planned.workload as usize].history;
+        let recorded = self.recorded.take();
+        let new = match self.script.pop_front() {
+            Some(scripted) => {
+                self.recorded = scripted.answer;
+                let mut said = scripted.said;
+                if history == History::None {
+                    said.splice(0..0, self.system.clone());
+                    self.recipe.set_apart(turn, &mut said);
+                }
+                said
+            }
+            None => {
+                let row = self.recipe.opening(turn)?;
+                self.recorded = row.recorded;
+                row.messages
+            }
+        };
+        let content = match history {
+            History::None => return Ok(self.recipe.outgoing(planned, &new, false)),
+            History::Real => answer.ok_or("the answer before is too long for the next turn to carry")?,
+            History::Recorded => recorded.ok_or("the turn before has no recorded answer")?,
         };
         self.messages.push(Message { role: Role::Assistant, content });
         self.messages.extend(new);
-        Ok(self.recipe.outgoing(planned, &self.messages, !is_last))
+        Ok(self.recipe.outgoing(planned, &self.messages, !is_last && history == History::Real))
     }
 }
 
@@ -136,7 +167,7 @@ impl Composer {
                 ..Planned::default()
             };
             let turn = Turn { planned, think: Duration::ZERO, prompt_tokens: Some(0) };
-            let messages = recipe.messages(&turn)?;
+            let messages = recipe.opening(&turn)?.messages;
             let outgoing = recipe.outgoing(&turn.planned, &messages, false);
             Ok(Outgoing { id: format!("{}-fill-{number}", recipe.run_id), ..outgoing })
         })
@@ -193,26 +224,49 @@ impl Composer {
 impl Recipe {
     /// The first request of a session, and what the others need.
     fn begin(self: &Arc<Recipe>, turns: &[Turn]) -> (Result<Outgoing, String>, Conversation) {
-        let mut conversation = Conversation { recipe: Arc::clone(self), messages: Vec::new() };
+        let mut conversation = Conversation {
+            recipe: Arc::clone(self),
+            messages: Vec::new(),
+            script: VecDeque::new(),
+            system: None,
+            recorded: None,
+        };
         let first = &turns[0].planned;
         let history = self.forms[first.workload as usize].history;
-        let keeps = turns.len() > 1 && history == History::Real;
-        let messages = match self.messages(&turns[0]) {
-            Ok(messages) => messages,
+        let opening = match self.opening(&turns[0]) {
+            Ok(opening) => opening,
             Err(error) => return (Err(error), conversation),
         };
-        let outgoing = self.outgoing(first, &messages, keeps);
-        if keeps {
-            conversation.messages = messages;
+        let goes_on = turns.len() > 1;
+        let outgoing = self.outgoing(first, &opening.messages, goes_on && history == History::Real);
+        if goes_on {
+            (conversation.script, conversation.recorded) = (opening.script, opening.recorded);
+            conversation.system = opening.system;
+            if history != History::None {
+                conversation.messages = opening.messages;
+            }
         }
         (Ok(outgoing), conversation)
     }
 
-    /// What a turn adds to what was said.
-    fn messages(&self, turn: &Turn) -> Result<Vec<Message>, String> {
-        let form = &self.forms[turn.planned.workload as usize];
-        let salt = if form.cache == CachePolicy::Natural { self.natural } else { self.salt };
-        form.messages(salt, turn)
+    /// What a turn adds to what was said, unless its row was begun before.
+    fn opening(&self, turn: &Turn) -> Result<Opening, String> {
+        let form = self.form(turn);
+        form.opening(self.salt(form), turn)
+    }
+
+    /// Sets a request that begins anew apart from all others, where its workload's policy asks for it.
+    fn set_apart(&self, turn: &Turn, messages: &mut [Message]) {
+        let form = self.form(turn);
+        form.set_apart(self.salt(form), turn, messages);
+    }
+
+    fn form(&self, turn: &Turn) -> &Form {
+        &self.forms[turn.planned.workload as usize]
+    }
+
+    fn salt(&self, form: &Form) -> Salt {
+        if form.cache == CachePolicy::Natural { self.natural } else { self.salt }
     }
 
     fn outgoing(&self, turn: &Planned, messages: &[Message], keep_answer: bool) -> Outgoing {

@@ -206,7 +206,6 @@ impl Plan {
     /// The next session, whichever shard it belongs to.
     fn any_session(&mut self, load: usize) -> Option<Session> {
         let (seed, scenario) = (self.seed, Arc::clone(&self.scenario));
-        let load_index = load;
         let load = self.loads.get_mut(load)?;
         if load.end.is_some() {
             return None;
@@ -218,26 +217,37 @@ impl Plan {
         let workload = &scenario.workloads[index];
         let session = load.numbers.session;
         let form = workload.session.as_ref();
-        let count = form.map_or(1, |form| {
-            form.turns.sample(&mut seed.indexed_stream("turns", &workload.name, session)).max(1)
-        });
-        let prefix = self.prefix(index, session);
-        let load = &mut self.loads[load_index];
-        let mut pauses =
-            form.as_ref().map(|form| (form.think, seed.indexed_stream("think", &workload.name, session)));
+        let rows = &mut self.rows[index];
+        let mut row = match rows.as_mut().map(RowOrder::next) {
+            None => None,
+            Some(Some(row)) => Some(row),
+            Some(None) => return load.end(without_row(workload, index)),
+        };
+        let of_row = rows.as_ref().zip(row).and_then(|(rows, row)| rows.turns(row));
+        let most = form
+            .and_then(|form| form.turns.as_ref())
+            .map(|turns| turns.sample(&mut seed.indexed_stream("turns", &workload.name, session)).max(1));
+        let count = match (of_row, most) {
+            (Some(turns), most) => most.map_or(u64::from(turns), |most| most.min(turns.into())),
+            (None, most) => most.unwrap_or(1),
+        };
+        let mut pauses = form.map(|form| (form.think, seed.indexed_stream("think", &workload.name, session)));
+        let prefix = prefix(seed, workload, &mut self.rounds[index], session);
         let mut turns = Vec::new();
         for turn in 0..count as u32 {
-            if turn > 0 && !load.left.allows(index) {
+            let is_new_row = turn == 0 || of_row.is_none();
+            if turn > 0 && !load.left.allows_turn(index, is_new_row) {
                 break;
             }
-            let dataset_row = match self.rows[index].as_mut().map(RowOrder::next) {
-                None => None,
-                Some(Some(row)) => Some(u64::from(row)),
+            if turn > 0
+                && is_new_row
+                && let Some(rows) = rows.as_mut()
+            {
                 // A conversation that has begun is cut short; the next finds no row at all.
-                Some(None) if turn > 0 => break,
-                Some(None) => return load.end(without_row(workload, index)),
-            };
-            load.left.take(index);
+                let Some(next) = rows.next() else { break };
+                row = Some(next);
+            }
+            load.left.take(index, is_new_row);
             let think = match &mut pauses {
                 Some((law, stream)) if turn > 0 => law.sample(stream),
                 _ => Duration::ZERO,
@@ -258,7 +268,7 @@ impl Plan {
                 turn,
                 phase: load.phase,
                 workload: index as u32,
-                dataset_row,
+                dataset_row: row.map(u64::from),
                 prompt_tokens_planned: prompt_tokens.filter(|_| is_whole),
                 output_tokens_planned: Some(workload.max_tokens.sample(&mut lengths) as u32),
                 prefix_group: prefix.map(|(group, _)| group),
@@ -273,27 +283,24 @@ impl Plan {
     }
 }
 
-impl Plan {
-    /// The beginning that a session of the workload shares with others, and its length in tokens; `None` where
-    /// none is declared. Shards that do not send the session take it in turn all the same.
-    fn prefix(&mut self, workload: usize, session: u64) -> Option<(u32, u32)> {
-        let Workload { name, prompt, .. } = &self.scenario.workloads[workload];
-        let PromptSource::Tokens(prompts) = prompt else { return None };
-        let prefix = prompts.shared_prefix.as_ref()?;
-        let groups = u64::from(prefix.groups);
-        let mut stream = self.seed.indexed_stream("prefix", name, session);
-        let group = match prefix.popularity {
-            Popularity::Uniform => stream.below(groups),
-            Popularity::RoundRobin => {
-                self.rounds[workload] += 1;
-                (self.rounds[workload] - 1) % groups
-            }
-            Popularity::Zipf(exponent) => {
-                Distribution::zipf(exponent, 1, groups).map_or(0, |law| law.sample(&mut stream) - 1)
-            }
-        };
-        Some((group as u32, prefix.tokens as u32))
-    }
+/// The beginning that a session of the workload shares with others, and its length in tokens; `None` where none is
+/// declared. `round` counts the sessions whose beginnings are taken in turn; shards that do not send them count too.
+fn prefix(seed: Seed, workload: &Workload, round: &mut u64, session: u64) -> Option<(u32, u32)> {
+    let PromptSource::Tokens(prompts) = &workload.prompt else { return None };
+    let prefix = prompts.shared_prefix.as_ref()?;
+    let groups = u64::from(prefix.groups);
+    let mut stream = seed.indexed_stream("prefix", &workload.name, session);
+    let group = match prefix.popularity {
+        Popularity::Uniform => stream.below(groups),
+        Popularity::RoundRobin => {
+            *round += 1;
+            (*round - 1) % groups
+        }
+        Popularity::Zipf(exponent) => {
+            Distribution::zipf(exponent, 1, groups).map_or(0, |law| law.sample(&mut stream) - 1)
+        }
+    };
+    Some((group as u32, prefix.tokens as u32))
 }
 
 /// By what the streams of a turn are told apart.

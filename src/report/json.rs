@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::results::Manifest;
 use crate::results::manifest::{FindingEntry, PhaseEntry, ShardEntry, State};
+use crate::results::objectives::ObjectiveEntry;
 use crate::stats::SummaryRow;
 use crate::stats::metrics::{Source, metric};
 
@@ -27,6 +28,7 @@ pub fn object(manifest: &Manifest, rows: &[SummaryRow], folder: &Path) -> String
         findings: verdict.map_or(&[], |verdict| verdict.findings.as_slice()),
         phases: &manifest.phases,
         shards: &manifest.shards,
+        objectives: &manifest.objectives,
         figures: figures(rows),
     };
     serde_json::to_string(&summary).expect("names are text and numbers are finite or null")
@@ -46,6 +48,7 @@ struct Summary<'a> {
     phases: &'a [PhaseEntry],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     shards: &'a [ShardEntry],
+    objectives: &'a [ObjectiveEntry],
     figures: Vec<Group<'a>>,
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::memory::MemoryEntry;
+use super::objectives::ObjectiveEntry;
 use crate::stats::verdict::Figures;
 use crate::stats::{Finding, Slo, SloMetric, Verdict, WorkloadSetup};
 
@@ -72,6 +73,9 @@ pub struct Manifest {
     pub lengths: Vec<LengthsEntry>,
     /// Free text of the scenario's `[about]`.
     pub about: BTreeMap<String, String>,
+    /// What had to hold, and whether it did.
+    #[serde(default)]
+    pub objectives: Vec<ObjectiveEntry>,
     /// Whether the figures can be trusted; none while running.
     pub verdict: Option<VerdictEntry>,
 }
@@ -370,6 +374,12 @@ impl VerdictEntry {
         }
     }
 
+    /// The verdict; an unknown word is taken for the worst.
+    pub fn verdict(&self) -> Verdict {
+        let known = [Verdict::Valid, Verdict::Insufficient, Verdict::Invalid];
+        known.into_iter().find(|verdict| verdict.name() == self.verdict).unwrap_or(Verdict::Invalid)
+    }
+
     /// Puts findings that were told before in front; the worst of all is the verdict.
     #[must_use]
     pub fn preceded_by(mut self, told: Vec<FindingEntry>) -> VerdictEntry {
@@ -467,6 +477,7 @@ pub(crate) mod tests {
             memory: None,
             lengths: Vec::new(),
             about: BTreeMap::new(),
+            objectives: Vec::new(),
             verdict: None,
         }
     }
@@ -546,6 +557,7 @@ pub(crate) mod tests {
           "server": [],
           "memory": null,
           "about": {},
+          "objectives": [],
           "verdict": {
             "verdict": "insufficient",
             "simulated": true,

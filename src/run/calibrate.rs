@@ -196,7 +196,7 @@ impl Calibrator<'_> {
                 think: std::time::Duration::ZERO,
                 prompt_tokens: Some(u32::try_from(words).unwrap_or(u32::MAX)),
             };
-            let messages = form.messages(salt, &turn)?;
+            let messages = form.opening(salt, &turn)?.messages;
             let outgoing = Outgoing {
                 id: format!("{}-probe-{which}-{number}", self.run_id),
                 stream: form.options.stream,

@@ -3,6 +3,7 @@
 //! Every part is read even where another is wrong, so that all problems are reported at once. A value that could
 //! not be read is `None`, and its problem has been reported where it was found.
 
+mod dataset;
 mod lengths;
 mod phase;
 mod prompt;
@@ -19,14 +20,14 @@ use super::source::{self, Document};
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
-    Connections, Endpoint, Load, Loaded, Phase, RequestOptions, SIMULATED_APIS, Scenario, Secret, Target,
-    Timeouts, Workload,
+    Connections, Endpoint, History, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS,
+    Scenario, Secret, SessionForm, Target, Timeouts, Workload,
 };
-use super::{model, server, transport};
+use super::{model, objective, server, transport};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
 use crate::protocol::Api;
-use crate::stats::{Slo, SloMetric};
+use crate::stats::{Objective, Slo, SloMetric};
 
 pub(super) fn read(document: &Document) -> Result<Loaded, Diagnostics> {
     let problems = Problems::new(&document.sources, document.problems.clone());
@@ -77,6 +78,7 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
             help,
         );
     }
+    let objectives = objectives(top, phases.as_deref(), workloads.as_deref());
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
     let server = top.has("server").then(|| top.table("server")).flatten();
     let server = server.and_then(|fields| server::read(&fields));
@@ -100,10 +102,25 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
         target: target?,
         workloads,
         phases,
+        objectives: objectives?,
         stop: stop?,
         server,
         model,
     })
+}
+
+fn objectives(
+    top: &Fields<'_>,
+    phases: Option<&[Phase]>,
+    workloads: Option<&[Workload]>,
+) -> Option<Vec<Objective>> {
+    if !top.has("objective") {
+        return Some(Vec::new());
+    }
+    let tables = top.tables("objective");
+    // All are read before it is asked whether all could be.
+    let read = tables.iter().map(|fields| objective::read(fields, phases, workloads)).collect::<Vec<_>>();
+    read.into_iter().collect()
 }
 
 fn about(fields: &Fields<'_>, table: &tree::Table) -> BTreeMap<String, String> {
@@ -372,10 +389,31 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
     let (length, exact) = output?;
     let max_tokens = length.unwrap_or(Some(default_length))?;
     let session = session.map_or(Some(None), |session| session.map(Some))?;
-    let (prompt, system) = (prompt?, system?);
+    let (mut prompt, system) = (prompt?, system?);
+    if let Some(session) = &session {
+        check_session(fields, session, &mut prompt);
+    }
     let cache = prompt::cache(fields, &prompt, system.as_ref())?;
     let (name, weight, exact_output) = (name?, weight?, exact?);
     Some(Workload { name, weight, prompt, system, cache, max_tokens, exact_output, session, slo, request })
+}
+
+/// Rows can say how many turns a conversation has and what was answered; made-up text cannot.
+fn check_session(fields: &Fields<'_>, session: &SessionForm, prompt: &mut PromptSource) {
+    match prompt {
+        PromptSource::Dataset(source) => source.needs_answers = session.history == History::Recorded,
+        PromptSource::Synthetic { .. } | PromptSource::Tokens(_) => {
+            if session.turns.is_none() {
+                let message = "conversations of made-up prompts need `turns`";
+                fields.problems.error(fields.place("session"), message, "add `turns = 5`");
+            }
+            if session.history == History::Recorded {
+                let message = "`history = \"recorded\"` needs answers, and made-up prompts have none";
+                let help = "use `\"real\"`, or a data set of conversations";
+                fields.problems.error(fields.place("session"), message, help);
+            }
+        }
+    }
 }
 
 fn report_unmeasurable(fields: &Fields<'_>, name: Option<&str>, slo: &Slo, set_by: [&Limits; 2]) {

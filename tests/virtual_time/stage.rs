@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tonnage::client::{Client, Connector, Settings};
 use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
-use tonnage::dataset::{self, Dataset, RowOrder};
+use tonnage::dataset::{self, Dataset};
 use tonnage::plan::Plan;
 use tonnage::plan::compose::{Form, Prompts, Salt, System, TokenPrompts};
 use tonnage::plan::composer::Composer;
@@ -28,9 +28,7 @@ use tonnage::run::ahead::Source;
 use tonnage::run::calibrate::unmeasured;
 use tonnage::run::stop::{Stop, StopSwitch};
 use tonnage::run::{Ending, Run};
-use tonnage::scenario::{
-    History, Load, Overrides, Phase, PromptSource, Scenario, SystemText, Transport, parse,
-};
+use tonnage::scenario::{Load, Overrides, Phase, PromptSource, Scenario, SystemText, Transport, parse};
 use tonnage::seed::Seed;
 use tonnage::sim::{Options, Profile, Server, TEMPLATE_TOKENS_PER_MESSAGE};
 use tonnage::stats::{Finding, SummaryRow, TimelineRow};
@@ -172,7 +170,7 @@ impl Stage {
         let datasets = self.datasets(scenario);
         let rows = scenario.workloads.iter().zip(&datasets).map(|(workload, dataset)| {
             let (source, dataset) = dataset.as_ref()?;
-            Some(RowOrder::new(dataset.rows(), source.shuffle, source.when_exhausted, seed, &workload.name))
+            Some(dataset.order(source, seed, &workload.name))
         });
         Plan::new(Arc::clone(scenario), seed, rows.collect()).of_shard(self.shard)
     }
@@ -196,7 +194,7 @@ impl Stage {
                 Some(SystemText::Tokens(tokens)) => System::Tokens(*tokens),
             },
             cache: workload.cache,
-            history: workload.session.as_ref().map_or(History::None, |session| session.history),
+            history: workload.history(dataset.as_ref().map(|(_, dataset)| &**dataset)),
             options: BodyOptions {
                 model: "m".to_owned(),
                 stream: workload.request.stream,
@@ -451,6 +449,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         memory: None,
         lengths: Vec::new(),
         about: BTreeMap::new(),
+        objectives: Vec::new(),
         verdict: None,
     }
 }

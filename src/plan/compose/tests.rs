@@ -19,7 +19,7 @@ fn tokens(prefix_tokens: u64) -> Prompts {
 
 /// The words of a request, of every message.
 fn words(form: &Form, salt: u64, turn: &Turn) -> Vec<String> {
-    let messages = form.messages(Salt(salt), turn).unwrap();
+    let messages = form.opening(Salt(salt), turn).unwrap().messages;
     let words = messages.iter().flat_map(|message| message.content.split_whitespace());
     words.map(str::to_owned).collect()
 }
@@ -85,26 +85,24 @@ fn cold_prompts_share_nothing_and_keep_their_length() {
 fn a_cold_system_text_has_a_block_of_each_request_before_it() {
     let text = || System::Text("Answer in one word.".to_owned());
     let cold = form(Prompts::Synthetic { words: 5 }, text(), CachePolicy::Cold);
-    let messages = [0, 1].map(|request| cold.messages(Salt(1), &turn(request, 0, 1)).unwrap());
+    let messages = [0, 1].map(|request| cold.opening(Salt(1), &turn(request, 0, 1)).unwrap().messages);
     assert!(messages.iter().all(|messages| messages[0].content.ends_with("\n\nAnswer in one word.")));
     assert_ne!(messages[0][0].content, messages[1][0].content);
     let shared = form(Prompts::Synthetic { words: 5 }, text(), CachePolicy::Shared);
-    assert_eq!(shared.messages(Salt(1), &turn(3, 0, 1)).unwrap()[0].content, "Answer in one word.");
+    assert_eq!(shared.opening(Salt(1), &turn(3, 0, 1)).unwrap().messages[0].content, "Answer in one word.");
 }
 
 #[test]
 fn rows_are_sent_as_they_stand_unless_they_are_to_be_cold() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "\"two and two?\"\n").unwrap();
-    let (shuffle, when_exhausted) = (false, crate::dataset::WhenExhausted::Stop);
-    let source =
-        crate::dataset::Source { path: file.path().to_owned(), format: None, shuffle, when_exhausted };
+    let source = dataset::Source::of(file.path().to_owned());
     let dataset = Arc::new(Dataset::scan(&source).unwrap());
     let of = |cache, request| {
         let form = form(Prompts::Rows(Arc::clone(&dataset)), System::None, cache);
         let mut turn = turn(request, 0, 1);
         turn.planned.dataset_row = Some(0);
-        form.messages(Salt(1), &turn).unwrap().remove(0).content
+        form.opening(Salt(1), &turn).unwrap().messages.remove(0).content
     };
     assert_eq!(of(CachePolicy::Natural, 0), "two and two?");
     let [one, other] = [0, 1].map(|request| of(CachePolicy::Cold, request));

@@ -1,8 +1,7 @@
 //! Reading where prompts come from, what they share, and how they are counted.
 
-use super::existing_file;
 use super::lengths::distribution;
-use crate::dataset::{self, Format, WhenExhausted};
+use super::{dataset, existing_file};
 use crate::scenario::fields::Fields;
 use crate::scenario::source;
 use crate::scenario::values::{Field, Refusal};
@@ -18,14 +17,7 @@ pub(super) fn prompt(fields: &Fields<'_>) -> Option<PromptSource> {
     if !fields.has("dataset") {
         return None;
     }
-    let fields = fields.table("dataset")?;
-    let path = fields.value("path", |field| existing_file(field, fields.problems));
-    let format = fields.value("format", Field::choice).and_then(|index| Format::ALL.get(index).copied());
-    let shuffle = fields.value("shuffle", Field::boolean);
-    let when_exhausted = fields.value("when_exhausted", Field::choice);
-    let when_exhausted = when_exhausted.and_then(|index| WhenExhausted::ALL.get(index).copied());
-    let source = dataset::Source { path: path?, format, shuffle: shuffle?, when_exhausted: when_exhausted? };
-    Some(PromptSource::Dataset(source))
+    dataset::read(&fields.table("dataset")?).map(PromptSource::Dataset)
 }
 
 fn synthetic(fields: &Fields<'_>) -> Option<PromptSource> {
