@@ -120,6 +120,8 @@ fn manifest(rows: u64) -> Manifest {
         }],
         workloads: vec![WorkloadEntry::new("chat", &Slo::default())],
         skipped_rows: Vec::new(),
+        watches_server: false,
+        block_tokens: None,
         server: Vec::new(),
         memory: None,
         lengths: Vec::new(),

@@ -16,6 +16,7 @@ use crate::scenario::{Load, Margin, Phase, Scenario, ServerWatch};
 use crate::scrape::track::{ScrapeTally, Track};
 use rules::Rules;
 
+use crate::stats::Analysis;
 use crate::stats::Progress;
 use crate::stats::RowEvents;
 use crate::stats::Slo;
@@ -67,6 +68,8 @@ pub struct Collector {
     shard: Option<u32>,
     /// Of each page of the server's metrics.
     tracks: Vec<Track>,
+    /// Where the run is analysed.
+    analysis: Option<Analysis>,
 }
 
 /// Events of a stream that has not ended.
@@ -90,6 +93,8 @@ pub struct Collected {
     pub findings: Vec<Finding>,
     /// Token-bearing events that were not kept for want of room.
     pub stamps_left_out: u64,
+    /// What it needs to be analysed, if it is.
+    pub analysis: Option<Analysis>,
     /// What came of looking at each page of the server's metrics.
     pub scrapes: Vec<ScrapeTally>,
     /// Where the rows went.
@@ -136,6 +141,7 @@ impl Collector {
             rules: Rules::new(scenario.stop),
             shard: None,
             tracks: scenario.server.iter().flat_map(tracks).collect(),
+            analysis: None,
         }
     }
 
@@ -143,6 +149,12 @@ impl Collector {
     #[must_use]
     pub fn of_shard(self, shard: Shard) -> Collector {
         Collector { shard: shard.is_part().then(|| shard.index()), ..self }
+    }
+
+    /// The same collector, which analyses the run if `analysed`.
+    #[must_use]
+    pub fn analysing(self, analysed: bool) -> Collector {
+        Collector { analysis: analysed.then(Analysis::default), ..self }
     }
 
     /// Which rule of `[stop]` was broken, if one was: the run is to be stopped.
@@ -195,6 +207,9 @@ impl Collector {
     fn take_page(&mut self, scraped: Scraped) -> Result<(), ResultsError> {
         let Some(track) = self.tracks.get_mut(scraped.endpoint as usize) else { return Ok(()) };
         let (sample, extra) = track.take(scraped, self.origin);
+        if let Some(analysis) = &mut self.analysis {
+            analysis.add_look(&sample);
+        }
         self.writer.server(&sample, &extra)
     }
 
@@ -244,6 +259,7 @@ impl Collector {
             figures: all,
             findings,
             stamps_left_out: self.left_out,
+            analysis: self.analysis,
             scrapes: self.tracks.into_iter().map(|track| track.tally).collect(),
             writer: self.writer,
         }
@@ -330,6 +346,9 @@ impl Collector {
         self.progress.unsent += u64::from(record.sent.is_none());
         self.fold.add(&record, events);
         self.seconds.add(&record, events);
+        if let Some(analysis) = &mut self.analysis {
+            analysis.add(&record);
+        }
         let phase = &self.phases[phase].name;
         self.writer.request(&RequestRow { record: &record, phase, workload: &self.workloads[workload].0 })
     }

@@ -1,6 +1,8 @@
 //! The real binary, from outside: what it prints, how it exits, and which files it leaves, whatever happens.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in what its cases share too")]
 
+#[path = "cli/analysis.rs"]
+mod analysis;
 #[path = "cli/disk.rs"]
 mod disk;
 #[path = "cli/interrupt.rs"]

@@ -12,6 +12,8 @@ mod stage;
 
 #[path = "virtual_time/accounting.rs"]
 mod accounting;
+#[path = "virtual_time/analysis.rs"]
+mod analysis;
 #[path = "virtual_time/closed_loop.rs"]
 mod closed_loop;
 #[path = "virtual_time/conversations.rs"]

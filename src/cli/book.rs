@@ -8,7 +8,7 @@ use super::args::ScenarioArgs;
 use super::exit::{Exit, Failure};
 use super::prepare::Prepared;
 use crate::collect::{Collected, Collector, PhaseCourse};
-use crate::report::{json, terminal};
+use crate::report::{self, json, terminal};
 use crate::results::manifest::{
     ClientEntry, ClockKind, FORMAT, Host, LengthsEntry, PageEntry, PhaseEntry, SkippedRows, State, Timeouts,
     VerdictEntry, WorkloadEntry,
@@ -19,6 +19,8 @@ use crate::results::{Manifest, Place, ResultsError, Writer};
 use crate::scenario::{Endpoint, Load, MetricsPage};
 use crate::scrape::track::ScrapeTally;
 use crate::stats::Verdict;
+use crate::stats::analysis::{Known, Step};
+use crate::stats::memory::BLOCK_TOKENS;
 
 /// What a run knows of itself before its first request.
 pub(super) struct Facts<'a> {
@@ -85,7 +87,9 @@ impl Facts<'_> {
         end: &End,
         args: &ScenarioArgs,
     ) -> Result<Exit, Failure> {
-        let Collected { courses, fold, seconds, figures, mut findings, scrapes, mut writer, .. } = collected;
+        let Collected {
+            courses, fold, seconds, figures, mut findings, scrapes, analysis, mut writer, ..
+        } = collected;
         let summary = fold.summary();
         let mut manifest = self.manifest();
         manifest.objectives.iter_mut().for_each(|objective| objective.judge(&summary));
@@ -116,12 +120,16 @@ impl Facts<'_> {
                     fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
             }
         }
-        let written = tables.and(writer.write_manifest(&manifest));
+        let known = known(&manifest, Step::of(&fold, None, None));
+        let analysis = analysis.map(|analysis| analysis.rows(&known)).unwrap_or_default();
+        let analysed = if manifest.is_analysed() { writer.analysis(&analysis) } else { Ok(()) };
+        let written = tables.and(analysed).and(writer.write_manifest(&manifest));
         let folder = writer.folder();
         if args.json {
             print(&json::object(&manifest, &summary, folder), folder)?;
         } else {
-            print(&format!("{}\n{}", terminal::text(&manifest, &summary), folder.display()), folder)?;
+            let told = terminal::text(&manifest, &summary) + &report::analysis::text(&analysis);
+            print(&format!("{told}\n{}", folder.display()), folder)?;
         }
         if !folder.exists() {
             let gone = format!("the results folder {} was removed while the run went on", folder.display());
@@ -136,7 +144,8 @@ impl Facts<'_> {
 
     /// A collector whose rows go to `writer`.
     pub(super) fn collector(&self, writer: Writer) -> Collector {
-        Collector::new(&self.prepared.scenario, writer).of_shard(self.prepared.shard)
+        let analysed = self.manifest().is_analysed();
+        Collector::new(&self.prepared.scenario, writer).of_shard(self.prepared.shard).analysing(analysed)
     }
 
     fn manifest(&self) -> Manifest {
@@ -197,6 +206,8 @@ impl Facts<'_> {
                 })
                 .collect(),
             skipped_rows: self.skipped_rows(),
+            watches_server: scenario.server.is_some(),
+            block_tokens: scenario.server.as_ref().and_then(|server| server.block_size),
             server: Vec::new(),
             memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
             lengths: self.lengths.clone(),
@@ -234,6 +245,15 @@ impl Facts<'_> {
             })
         });
         skipped.collect()
+    }
+}
+
+/// What an analysis must know beside rows and looks.
+pub(super) fn known(manifest: &Manifest, steps: Vec<Step>) -> Known {
+    Known {
+        steps,
+        model_tokens: manifest.memory.as_ref().and_then(|memory| memory.kv_tokens),
+        block_tokens: manifest.block_tokens.unwrap_or(BLOCK_TOKENS),
     }
 }
 

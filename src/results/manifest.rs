@@ -62,6 +62,12 @@ pub struct Manifest {
     pub workloads: Vec<WorkloadEntry>,
     /// Rows of data sets that were left out, by reason.
     pub skipped_rows: Vec<SkippedRows>,
+    /// Whether the server's metrics are looked at.
+    #[serde(default)]
+    pub watches_server: bool,
+    /// Tokens of a block of the server's memory, as far as the scenario says.
+    #[serde(default)]
+    pub block_tokens: Option<u64>,
     /// What came of looking at each page of the server's metrics.
     #[serde(default)]
     pub server: Vec<PageEntry>,
@@ -473,6 +479,8 @@ pub(crate) mod tests {
                 reason: "no answer".to_owned(),
                 rows: 12,
             }],
+            watches_server: false,
+            block_tokens: None,
             server: Vec::new(),
             memory: None,
             lengths: Vec::new(),
@@ -554,6 +562,8 @@ pub(crate) mod tests {
               "rows": 12
             }
           ],
+          "watches_server": false,
+          "block_tokens": null,
           "server": [],
           "memory": null,
           "about": {},

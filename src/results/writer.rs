@@ -8,12 +8,13 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::analysis::ANALYSIS;
 use super::columns::RequestRow;
 use super::manifest::Manifest;
 use super::tables::{GAPS, SERVER, SERVER_EXTRA, SUMMARY, TIMELINE};
-use super::text::{Column, write_header, write_read_cells, write_row};
+use super::text::{Column, file, write_header, write_read_cells, write_row};
 use crate::record::{ExtraSample, ServerSample};
-use crate::stats::{GapRow, SummaryRow, TimelineRow};
+use crate::stats::{AnalysisRow, GapRow, SummaryRow, TimelineRow};
 
 /// Rows are handed to the system in pieces of about this size.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -152,6 +153,14 @@ impl Writer {
         extra.iter().try_for_each(|row| table.push(SERVER_EXTRA, row))
     }
 
+    /// Writes `analysis.csv` as a whole.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn analysis(&self, rows: &[AnalysisRow]) -> Result<(), ResultsError> {
+        write_analysis(&self.folder, rows)
+    }
+
     /// Where the results are.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -231,6 +240,14 @@ impl Writer {
         self.flush()?;
         self.write_manifest(manifest)
     }
+}
+
+/// Writes `analysis.csv` of a folder as a whole.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_analysis(folder: &Path, rows: &[AnalysisRow]) -> Result<(), ResultsError> {
+    replace(&folder.join("analysis.csv"), file(ANALYSIS, rows).as_bytes())
 }
 
 /// Writes a file as a whole: the old one stands until the new one is there.

@@ -212,7 +212,6 @@ fn places(table: &str) -> Vec<String> {
         // Members of a list that is not there; see `further_loads_and_sessions_are_read_as_written`.
         "phase" if rest == ".also" => Vec::new(),
         "objective" => Vec::new(),
-        // Nor here; see `lengths`.
         "distribution" if rest == ".mix" => Vec::new(),
         "phase" => vec![format!("phase.p{rest}.")],
         "distribution" => vec![format!("workload.w.output.max_tokens{rest}.")],
@@ -253,13 +252,11 @@ fn needed(table: &str, key: &str) -> Vec<&'static str> {
     if table == "phase.load.trace" && (key == "column" || key == "unit") {
         needed.push("phase.p.load.trace.format=jsonl");
     }
-    let is_shared = table.starts_with("workload.prompt.synthetic.shared_prefix") || key == "shared_prefix";
-    if is_shared {
+    if table.starts_with("workload.prompt.synthetic.shared_prefix") || key == "shared_prefix" {
         needed.push("workload.w.prompt.synthetic.tokens=8000");
     }
-    if table.ends_with("popularity") {
-        needed.push("workload.w.prompt.synthetic.shared_prefix.tokens=20");
-    }
+    let tokens = "workload.w.prompt.synthetic.shared_prefix.tokens=20";
+    needed.extend(table.ends_with("popularity").then_some(tokens));
     if table.starts_with("workload.prompt.dataset.") {
         needed.push("workload.w.prompt.dataset.path=problems.jsonl");
     }

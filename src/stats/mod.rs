@@ -4,6 +4,7 @@
 //! run; [`verdict::judge`] says whether the figures can be trusted. What each figure means stands in
 //! [`metrics::METRICS`].
 
+pub mod analysis;
 pub mod censored;
 pub mod change;
 pub mod effective;
@@ -26,6 +27,7 @@ pub mod timeline;
 pub mod trend;
 pub mod verdict;
 
+pub use analysis::{Analysis, AnalysisRow};
 pub use finding::Finding;
 pub use fold::{Fold, GapRow, PhaseSetup, SummaryRow, WorkloadSetup};
 pub use histogram::Histogram;

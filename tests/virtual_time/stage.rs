@@ -31,7 +31,8 @@ use tonnage::run::{Ending, Run};
 use tonnage::scenario::{Load, Overrides, Phase, PromptSource, Scenario, SystemText, Transport, parse};
 use tonnage::seed::Seed;
 use tonnage::sim::{Options, Profile, Server, TEMPLATE_TOKENS_PER_MESSAGE};
-use tonnage::stats::{Finding, SummaryRow, TimelineRow};
+use tonnage::stats::analysis::{Known, Step};
+use tonnage::stats::{AnalysisRow, Finding, SummaryRow, TimelineRow};
 use tonnage::units::Nanos;
 
 use crate::answer::Answer;
@@ -65,6 +66,7 @@ pub(crate) struct Play {
     pub(crate) summary: Vec<SummaryRow>,
     pub(crate) timeline: Vec<TimelineRow>,
     pub(crate) findings: Vec<Finding>,
+    pub(crate) analysis: Vec<AnalysisRow>,
     /// What the scripted server saw, in order of arrival.
     pub(crate) asked: Vec<Asked>,
     /// Most requests open at the scripted server.
@@ -260,8 +262,10 @@ impl Stage {
         let results = tempfile::tempdir().unwrap();
         let manifest = Manifest { shard: self.shard.to_text(), ..manifest(&scenario) };
         let writer = Writer::create(&Place::Exact(results.path().join("run")), &manifest, "").unwrap();
-        let desk =
-            Rc::new(RefCell::new((Vec::new(), Collector::new(&scenario, writer).of_shard(self.shard))));
+        let desk = Rc::new(RefCell::new((
+            Vec::new(),
+            Collector::new(&scenario, writer).of_shard(self.shard).analysing(true),
+        )));
         let stop = Rc::new(StopSwitch::default());
         for (after, ask) in self.stops.clone() {
             let (clock, stop) = (clock.clone(), Rc::clone(&stop));
@@ -309,7 +313,9 @@ impl Play {
         mut manifest: Manifest,
         folder: TempDir,
     ) -> Play {
-        let Collected { courses, fold, seconds, figures, findings, mut writer, .. } = collected;
+        let Collected { courses, fold, seconds, figures, findings, analysis, mut writer, .. } = collected;
+        let known = Known { steps: Step::of(&fold, None, None), ..Known::default() };
+        let analysis = analysis.unwrap().rows(&known);
         for ((index, entry), course) in (0..).zip(&mut manifest.phases).zip(&courses) {
             let facts = fold.facts(index).unwrap();
             (entry.counted, entry.stopped) = (facts.counted, facts.stopped);
@@ -340,6 +346,7 @@ impl Play {
             summary: fold.summary(),
             timeline: seconds.rows(),
             findings,
+            analysis,
             asked: Vec::new(),
             peak: 0,
             folder,
@@ -445,6 +452,8 @@ fn manifest(scenario: &Scenario) -> Manifest {
         phases: scenario.phases.iter().map(phase).collect(),
         workloads: workloads.map(|workload| WorkloadEntry::new(&workload.name, &workload.slo)).collect(),
         skipped_rows: Vec::new(),
+        watches_server: false,
+        block_tokens: None,
         server: Vec::new(),
         memory: None,
         lengths: Vec::new(),
