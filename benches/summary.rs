@@ -126,6 +126,7 @@ fn manifest(rows: u64) -> Manifest {
         server: Vec::new(),
         memory: None,
         left_out: Default::default(),
+        lengths: Vec::new(),
         about: BTreeMap::new(),
         objectives: Vec::new(),
         verdict: None,

@@ -123,7 +123,7 @@ impl Collector {
         let workload_setup = |workload: &crate::scenario::Workload| WorkloadSetup {
             name: workload.name.clone(),
             slo: workload.slo.clone(),
-            exact_output: false,
+            exact_output: workload.exact_output,
             scored: workload.score.is_some(),
         };
         let fold = Fold::new(

@@ -11,8 +11,8 @@ use super::prepare::Prepared;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{self, json, terminal};
 use crate::results::manifest::{
-    ClientEntry, ClockKind, FORMAT, Host, LeftOut, PageEntry, PhaseEntry, SkippedRows, State, Timeouts,
-    VerdictEntry, WorkloadEntry,
+    ClientEntry, ClockKind, FORMAT, Host, LeftOut, LengthsEntry, PageEntry, PhaseEntry, SkippedRows, State,
+    Timeouts, VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
 use crate::results::objectives::{ObjectiveEntry, any_fails, undetermined};
@@ -27,6 +27,8 @@ use crate::stats::memory::BLOCK_TOKENS;
 pub(super) struct Facts<'a> {
     pub(super) prepared: &'a Prepared,
     pub(super) model: String,
+    /// How lengths in tokens were had.
+    pub(super) lengths: Vec<LengthsEntry>,
     pub(super) clock: ClockKind,
     pub(super) stamps: &'static str,
     /// A simulated server answered.
@@ -216,6 +218,8 @@ impl Facts<'_> {
                 .iter()
                 .map(|workload| WorkloadEntry {
                     score: workload.score.as_ref().map(|rule| rule.kind().name().to_owned()),
+                    exact_output: workload.exact_output,
+                    cache: Some(workload.cache.name().to_owned()),
                     ..WorkloadEntry::new(&workload.name, &workload.slo)
                 })
                 .collect(),
@@ -226,6 +230,7 @@ impl Facts<'_> {
             server: Vec::new(),
             memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
             left_out: LeftOut::default(),
+            lengths: self.lengths.clone(),
             about: scenario.about.clone(),
             objectives: scenario.objectives.iter().map(ObjectiveEntry::from).collect(),
             verdict: None,

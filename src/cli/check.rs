@@ -116,6 +116,7 @@ fn check<'a>(file: &'a Path, overrides: &Overrides, service_time: Option<Duratio
         return Checked { file, problems, sound: None };
     };
     answers::try_truths(&scenario, &datasets, &mut problems);
+    super::lengths::load_tokenizer(&scenario, &mut problems);
     let preview = Preview::of(&scenario, &datasets, service_time);
     caveats::add(&loaded, &datasets, &preview, &mut problems);
     let sound = (!problems.has_errors()).then_some(Sound { loaded, scenario, datasets, preview });

@@ -8,16 +8,19 @@ use super::args::ScenarioArgs;
 use super::check;
 use super::environment;
 use super::exit::Failure;
+use super::lengths::load_tokenizer;
 use super::live::{patiently, say};
 use crate::dataset::Dataset;
+use crate::dataset::tokenizer::Tokenizer;
 use crate::diagnostic::{Diagnostics, Style};
-use crate::plan::compose::Salt;
-use crate::plan::composer::{Composer, Form, Prompts};
+use crate::plan::compose::{Form, Prompts, Salt, System};
+use crate::plan::composer::Composer;
 use crate::plan::shard::Shard;
 use crate::plan::{Plan, row_orders};
 use crate::protocol::BodyOptions;
 use crate::results::ResultsError;
-use crate::scenario::{Overrides, PromptSource, Requests, Scenario};
+use crate::run::calibrate::unmeasured;
+use crate::scenario::{Overrides, PromptSource, Requests, Scenario, SystemText};
 use crate::seed::Seed;
 
 /// A scenario that can be run.
@@ -28,6 +31,8 @@ pub(super) struct Prepared {
     pub(super) run_id: String,
     /// The data set of each workload that has one.
     pub(super) datasets: Vec<Option<Arc<Dataset>>>,
+    /// The tokenizer, where the scenario names a file.
+    pub(super) tokenizer: Option<Arc<Tokenizer>>,
     /// The bearer key.
     pub(super) key: Option<String>,
     pub(super) started: jiff::Timestamp,
@@ -60,6 +65,7 @@ pub(super) fn prepare(
     let mut notes = std::mem::take(&mut loaded.warnings);
     let datasets = scan_datasets(&loaded.scenario, args.quiet, &mut notes)?;
     check::compare_with_data(&loaded, &datasets, &mut notes);
+    let tokenizer = load_tokenizer(&loaded.scenario, &mut notes);
     let mut scenario = loaded.scenario;
     if notes.has_errors() {
         return Err(refused(&notes));
@@ -76,9 +82,10 @@ pub(super) fn prepare(
         None => environment::random()? >> 32,
     };
     scenario.seed = Some(seed);
-    let salt = match purpose {
-        Purpose::Measure => environment::random()?,
-        Purpose::Rehearse => seed,
+    let salt = match (scenario.salt, purpose) {
+        (Some(salt), _) => salt,
+        (None, Purpose::Measure) => environment::random()?,
+        (None, Purpose::Rehearse) => seed,
     };
     Ok(Prepared {
         scenario: Arc::new(scenario),
@@ -86,6 +93,7 @@ pub(super) fn prepare(
         salt: Salt(salt),
         run_id: format!("{:012x}", environment::random()? >> 16),
         datasets,
+        tokenizer,
         key,
         started: environment::utc_now(),
         shard: Shard::WHOLE,
@@ -106,31 +114,47 @@ impl Prepared {
         counts.sum()
     }
 
-    /// Composes this scenario's requests for `model`.
-    pub(super) fn composer(&self, model: &str) -> Composer {
-        let rows = row_orders(&self.scenario, &self.datasets, self.seed);
-        let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows).of_shard(self.shard);
+    /// What the requests of each workload have in common, for `model`. Lengths in tokens are not measured yet.
+    pub(super) fn forms(&self, model: &str) -> Vec<Form> {
         let forms = self.scenario.workloads.iter().zip(&self.datasets).map(|(workload, dataset)| Form {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
+                (PromptSource::Tokens(prompts), _) => {
+                    let prefix = prompts.shared_prefix.as_ref();
+                    Prompts::Tokens(unmeasured(prefix.map_or(0, |prefix| prefix.tokens)))
+                }
                 (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
                 (PromptSource::Dataset(_), None) => unreachable!("every data set was scanned above"),
             },
+            system: match &workload.system {
+                None => System::None,
+                Some(SystemText::Text(text) | SystemText::File { text, .. }) => System::Text(text.clone()),
+                Some(SystemText::Tokens(tokens)) => System::Tokens(*tokens),
+            },
+            cache: workload.cache,
             history: workload.history(dataset.as_deref()),
             options: BodyOptions {
                 model: model.to_owned(),
                 stream: workload.request.stream,
                 temperature: Some(workload.request.temperature),
                 chat_limit: self.scenario.target.chat_limit,
+                exact: workload.exact_output,
                 extra: workload.request.extra.clone(),
                 ..BodyOptions::default()
             },
             checks: workload.score.is_some(),
             compares: workload.consistency,
         });
-        Composer::new(plan, self.scenario.target.api, forms.collect(), self.salt, self.run_id.clone())
+        forms.collect()
+    }
+
+    /// Composes this scenario's requests by `forms`.
+    pub(super) fn composer(&self, forms: Vec<Form>) -> Composer {
+        let rows = row_orders(&self.scenario, &self.datasets, self.seed);
+        let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows).of_shard(self.shard);
+        Composer::new(plan, self.scenario.target.api, forms, self.salt, self.run_id.clone())
     }
 }
 

@@ -11,6 +11,7 @@ use super::args::RehearseArgs;
 use super::book::{Facts, Origin};
 use super::collecting::Gathered;
 use super::exit::{Exit, Failure};
+use super::lengths::Simulated;
 use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::run::conclude;
@@ -78,7 +79,11 @@ async fn rehearse(
         Endpoint::Sim { .. } => in_memory_url()?,
     };
     let answer_key = answers::Key::of(prepared);
-    let options = Options { model: scenario.target.model.clone(), answer_key, faults, ..Options::default() };
+    let mut options =
+        Options { model: scenario.target.model.clone(), answer_key, faults, ..Options::default() };
+    if let Some(tokenizer) = &prepared.tokenizer {
+        options.tokenizer = Arc::new(Simulated(Arc::clone(tokenizer)));
+    }
     let profile_name = profile.name().to_owned();
     let server = Server::new(clock.clone(), profile, options);
     let connector = Connector::memory(move || {
@@ -88,9 +93,12 @@ async fn rehearse(
     });
     let client = Rc::new(target::client(&clock, connector, &url, prepared)?);
     let model = target::find_model(&client, &clock, &url, &scenario.target, true).await?;
-    let mut source = Source::inline(prepared.composer(&model));
+    let (composer, lengths) =
+        super::lengths::composer(&client, &clock, &url, prepared, &model, args.scenario.quiet).await?;
+    let mut source = Source::inline(composer);
     let stamps = client.stamp_source().name();
-    let facts = Facts { prepared, model, clock: ClockKind::Virtual, stamps, simulated: true, host: None };
+    let facts =
+        Facts { prepared, model, lengths, clock: ClockKind::Virtual, stamps, simulated: true, host: None };
     let writer = facts.open(&args.scenario)?;
     let watch = (!args.scenario.quiet).then(|| {
         say(&format!("{} → {profile_name} in virtual time (seed {})", scenario.name, prepared.seed.0));

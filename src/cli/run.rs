@@ -1,6 +1,7 @@
 //! `tonnage run`: the real path.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -8,6 +9,7 @@ use super::args::{RunArgs, ScenarioArgs};
 use super::book::{End, Facts, Origin};
 use super::collecting::{self, Gathered};
 use super::exit::{Exit, Failure};
+use super::lengths::Simulated;
 use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::shard::Part;
@@ -51,13 +53,16 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 }
 
 fn embed(profile: &ProfileSource, faults: &FaultPlan, prepared: &Prepared) -> Result<Embedded, Failure> {
-    let options = Options {
+    let mut options = Options {
         api_key: prepared.key.clone(),
         answer_key: answers::Key::of(prepared),
         faults: faults.clone().with_seed(prepared.seed),
         epoch_unix_s: environment::unix_time_s(),
         ..Options::default()
     };
+    if let Some(tokenizer) = &prepared.tokenizer {
+        options.tokenizer = Arc::new(Simulated(Arc::clone(tokenizer)));
+    }
     Embedded::start(sim::profile(profile)?, options)
         .map_err(|error| Failure::unexpected(format!("the embedded server cannot start: {error}")))
 }
@@ -84,13 +89,16 @@ impl Measuring<'_> {
         let client = Rc::new(target::client(&clock, connector, &self.url, self.prepared)?);
         let quiet = self.args.quiet;
         let model = target::find_model(&client, &clock, &self.url, &scenario.target, quiet).await?;
+        let (composer, lengths) =
+            super::lengths::composer(&client, &clock, &self.url, self.prepared, &model, quiet).await?;
         let pages = scraping::pages(scenario, &clock, &client).await?;
-        let source = Source::threaded(self.prepared.composer(&model));
+        let source = Source::threaded(composer);
         let mut source =
             source.map_err(|error| Failure::unexpected(format!("cannot start a thread: {error}")))?;
         let facts = Facts {
             prepared: self.prepared,
             model,
+            lengths,
             clock: ClockKind::Real,
             stamps: client.stamp_source().name(),
             simulated: self.simulated,

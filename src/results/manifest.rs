@@ -80,6 +80,9 @@ pub struct Manifest {
     /// What was not kept for want of room.
     #[serde(default)]
     pub left_out: LeftOut,
+    /// How the lengths of prompts in tokens were had, by workload; empty where none were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lengths: Vec<LengthsEntry>,
     /// Free text of the scenario's `[about]`.
     pub about: BTreeMap<String, String>,
     /// What had to hold, and whether it did.
@@ -244,6 +247,22 @@ impl ClientEntry {
     }
 }
 
+/// How a workload's prompts were made to their lengths.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LengthsEntry {
+    /// The workload's name.
+    pub workload: String,
+    /// Where its words come from: `common` (those that are one token in every common vocabulary), `tokenizer` (the
+    /// scenario's file), `endpoint` (the server's).
+    pub words: String,
+    /// Tokens that template and instructions add, as the server counts; none where it does not say.
+    pub overhead_tokens: Option<u64>,
+    /// Tokens of a word, as the server counts.
+    pub tokens_per_word: f64,
+    /// By how much of its length a probe differed from what was expected of it; none where the server does not count.
+    pub error_share: Option<f64>,
+}
+
 /// What the figures of a workload rest on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadEntry {
@@ -254,6 +273,9 @@ pub struct WorkloadEntry {
     /// How its answers are checked, by the name of the kind; none where they are not.
     #[serde(default)]
     pub score: Option<String>,
+    /// What of its prompts a server's prefix cache could know: `cold`, `shared`, `natural`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<String>,
     /// Limits of its requests by metric, in ms.
     pub slo_ms: BTreeMap<String, f64>,
 }
@@ -267,6 +289,7 @@ impl WorkloadEntry {
             name: name.to_owned(),
             exact_output: false,
             score: None,
+            cache: None,
             slo_ms: slo.limits.iter().map(in_ms).collect(),
         }
     }
@@ -477,6 +500,7 @@ pub(crate) mod tests {
                 name: "chat".to_owned(),
                 exact_output: false,
                 score: None,
+                cache: None,
                 slo_ms: [("ttft".to_owned(), 400.0)].into(),
             }],
             skipped_rows: vec![SkippedRows {
@@ -490,6 +514,7 @@ pub(crate) mod tests {
             server: Vec::new(),
             memory: None,
             left_out: LeftOut::default(),
+            lengths: Vec::new(),
             about: BTreeMap::new(),
             objectives: Vec::new(),
             verdict: None,

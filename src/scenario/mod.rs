@@ -12,6 +12,7 @@ mod objective;
 mod origin;
 mod overlay;
 mod phase;
+mod prompt;
 mod read;
 mod redact;
 mod reference;
@@ -38,6 +39,7 @@ pub use phase::{
     Also, History, Load, Margin, Phase, PhaseLoad, Recording, Requests, Rhythm, SessionForm, StopRules,
     WhenFull,
 };
+pub use prompt::{CachePolicy, Popularity, SharedPrefix, SystemText, TokenPrompts, TokenizerSource};
 pub use reference::reference;
 pub use resolved::{explained, resolved};
 pub use schema::schema;
@@ -64,6 +66,8 @@ pub struct Scenario {
     pub name: String,
     /// What all random choices follow from; `None` to draw one.
     pub seed: Option<u64>,
+    /// What makes its prompts unlike those of other runs; `None` to draw one.
+    pub salt: Option<u64>,
     /// What its author says of the run, by names of their own.
     pub about: BTreeMap<String, String>,
     /// The server.
@@ -119,6 +123,10 @@ pub struct Target {
     pub timeouts: Timeouts,
     /// How connections to it are made and measured.
     pub transport: Transport,
+    /// How its tokens are counted; `None` to measure it by a few requests.
+    pub tokenizer: Option<TokenizerSource>,
+    /// Whether its prefix cache is emptied before the run.
+    pub reset_cache: bool,
 }
 
 /// The APIs that the simulated server speaks.
@@ -188,8 +196,14 @@ pub struct Workload {
     pub weight: f64,
     /// Where its prompts come from.
     pub prompt: PromptSource,
+    /// The instructions before them.
+    pub system: Option<SystemText>,
+    /// What of its prompts a server's prefix cache may know.
+    pub cache: CachePolicy,
     /// Longest answer asked for, in tokens, at least 1; not looked at where rows say it.
     pub max_tokens: Distribution,
+    /// Whether answers shall be exactly that long.
+    pub exact_output: bool,
     /// How its answers are checked; `None` where they are not.
     pub score: Option<Rule>,
     /// Whether answers to the very same request are compared. Never without a temperature of 0.
@@ -214,7 +228,7 @@ impl Workload {
     /// Requests that it holds: rows of its data set, or the turns of them, or cells; `None` where it has no end.
     pub fn rows(&self, dataset: Option<&dataset::Dataset>) -> Option<u64> {
         match &self.prompt {
-            PromptSource::Synthetic { .. } => None,
+            PromptSource::Synthetic { .. } | PromptSource::Tokens(_) => None,
             PromptSource::Dataset(_) => dataset.map(dataset::Dataset::all_turns),
             PromptSource::Needle(form) => Some(form.cells().into()),
         }
@@ -223,7 +237,7 @@ impl Workload {
     /// What follows its last row; `None` where it has no rows.
     pub fn when_exhausted(&self) -> Option<dataset::WhenExhausted> {
         match &self.prompt {
-            PromptSource::Synthetic { .. } => None,
+            PromptSource::Synthetic { .. } | PromptSource::Tokens(_) => None,
             PromptSource::Dataset(source) => Some(source.when_exhausted),
             PromptSource::Needle(_) => Some(dataset::WhenExhausted::Stop),
         }
@@ -244,6 +258,8 @@ pub enum PromptSource {
         /// Length of each prompt in words, at least 1.
         words: u64,
     },
+    /// Made-up text of a planned length.
+    Tokens(TokenPrompts),
     /// Rows of a file.
     Dataset(dataset::Source),
     /// Needles hidden in text.

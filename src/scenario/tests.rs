@@ -213,7 +213,6 @@ fn places(table: &str) -> Vec<String> {
         // Members of a list that is not there; see `further_loads_and_sessions_are_read_as_written`.
         "phase" if rest == ".also" => Vec::new(),
         "objective" => Vec::new(),
-        // Nor here; see `lengths`.
         "distribution" if rest == ".mix" => Vec::new(),
         "phase" => vec![format!("phase.p{rest}.")],
         "distribution" => vec![format!("workload.w.output.max_tokens{rest}.")],
