@@ -3,6 +3,7 @@
 //! A collector is fed every event of a run. It closes each request into a record, writes the record's row,
 //! and folds it. Progress while the run goes on and the report at its end are readings of the same fold.
 
+mod grading;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,8 @@ use crate::record::{
 use crate::results::{RequestRow, ResultsError, Writer};
 use crate::scenario::{Load, Margin, Phase, Scenario, ServerWatch};
 use crate::scrape::track::{ScrapeTally, Track};
+use grading::FirstAnswers;
+pub use grading::{AnswerCheck, Truth};
 use rules::Rules;
 
 use crate::stats::Analysis;
@@ -66,6 +69,9 @@ pub struct Collector {
     progress: Progress,
     rules: Rules,
     shard: Option<u32>,
+    /// By workload.
+    checks: Vec<Option<AnswerCheck>>,
+    first_answers: FirstAnswers,
     /// Of each page of the server's metrics.
     tracks: Vec<Track>,
     /// Where the run is analysed.
@@ -93,6 +99,8 @@ pub struct Collected {
     pub findings: Vec<Finding>,
     /// Token-bearing events that were not kept for want of room.
     pub stamps_left_out: u64,
+    /// First answers that were forgotten for want of room: later ones to the same request were not compared.
+    pub answers_forgotten: u64,
     /// What it needs to be analysed, if it is.
     pub analysis: Option<Analysis>,
     /// What came of looking at each page of the server's metrics.
@@ -113,6 +121,7 @@ impl Collector {
             name: workload.name.clone(),
             slo: workload.slo.clone(),
             exact_output: false,
+            scored: workload.score.is_some(),
         };
         let fold = Fold::new(
             None,
@@ -140,9 +149,17 @@ impl Collector {
             progress: Progress::default(),
             rules: Rules::new(scenario.stop),
             shard: None,
+            checks: Vec::new(),
+            first_answers: FirstAnswers::new(),
             tracks: scenario.server.iter().flat_map(tracks).collect(),
             analysis: None,
         }
+    }
+
+    /// The same collector, checking answers by workload.
+    #[must_use]
+    pub fn checking(self, checks: Vec<Option<AnswerCheck>>) -> Collector {
+        Collector { checks, ..self }
     }
 
     /// The same collector for one part of a run.
@@ -252,6 +269,7 @@ impl Collector {
             }
             findings.extend(judge(figures, simulated));
         }
+        findings.extend(self.fold.answer_findings());
         Collected {
             courses: self.courses,
             fold: self.fold,
@@ -259,6 +277,7 @@ impl Collector {
             figures: all,
             findings,
             stamps_left_out: self.left_out,
+            answers_forgotten: self.first_answers.forgotten(),
             analysis: self.analysis,
             scrapes: self.tracks.into_iter().map(|track| track.tally).collect(),
             writer: self.writer,
@@ -337,7 +356,13 @@ impl Collector {
             None => Window { start: Some(Micros(u64::MAX)), end: None },
         });
         let workload = ended.planned.workload as usize;
+        let said = said(&mut ended);
         let mut record = close(ended, self.origin, events, window);
+        if let Some((answer, body_hash)) = said.filter(|_| record.outcome == Outcome::Ok) {
+            let check = self.checks.get(workload).and_then(Option::as_ref);
+            record.grade = check.and_then(|check| check.grade(&record.planned, &answer));
+            record.consistent = body_hash.and_then(|hash| self.first_answers.compare(hash, &answer));
+        }
         record.shard = self.shard;
         self.rules.ended(&record);
         record.slo_met = self.workloads[workload].1.judge(&record);
@@ -369,6 +394,14 @@ impl Collector {
                 Vec::new()
             }
         }
+    }
+}
+
+/// The text of an answer that is to be checked, and the hash of its request.
+fn said(ended: &mut Ended) -> Option<(String, Option<u64>)> {
+    match &mut ended.fate {
+        Fate::Sent(timeline) => Some((timeline.answer.take()?, timeline.body_hash)),
+        Fate::Unsent { .. } => None,
     }
 }
 

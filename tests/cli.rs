@@ -3,18 +3,24 @@
 
 #[path = "cli/analysis.rs"]
 mod analysis;
+#[path = "cli/answers.rs"]
+mod answers;
 #[path = "cli/disk.rs"]
 mod disk;
 #[path = "cli/interrupt.rs"]
 mod interrupt;
 #[path = "cli/output.rs"]
 mod output;
+#[path = "cli/readiness.rs"]
+mod readiness;
 #[path = "cli/rehearse.rs"]
 mod rehearse;
 #[path = "cli/results.rs"]
 mod results;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
+#[path = "cli/scale.rs"]
+mod scale;
 #[path = "cli/scraping.rs"]
 mod scraping;
 #[path = "cli/secrets.rs"]

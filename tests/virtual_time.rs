@@ -32,6 +32,10 @@ mod held;
 mod loads;
 #[path = "virtual_time/merge.rs"]
 mod merge;
+#[path = "virtual_time/needles.rs"]
+mod needles;
+#[path = "virtual_time/replay.rs"]
+mod replay;
 #[path = "virtual_time/rules.rs"]
 mod rules;
 #[path = "virtual_time/schedule.rs"]

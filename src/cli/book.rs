@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::answers;
 use super::args::ScenarioArgs;
 use super::exit::{Exit, Failure};
 use super::prepare::Prepared;
@@ -86,7 +87,16 @@ impl Facts<'_> {
         args: &ScenarioArgs,
     ) -> Result<Exit, Failure> {
         let Collected {
-            courses, fold, seconds, figures, mut findings, scrapes, analysis, mut writer, ..
+            courses,
+            fold,
+            seconds,
+            figures,
+            mut findings,
+            scrapes,
+            analysis,
+            answers_forgotten,
+            mut writer,
+            ..
         } = collected;
         let summary = fold.summary();
         let mut manifest = self.manifest();
@@ -97,6 +107,7 @@ impl Facts<'_> {
             writer.gaps(&fold.gaps()),
             writer.summary(&summary),
             writer.timeline(&seconds.rows()),
+            writer.accuracy(&fold.accuracy()),
             writer.flush(),
         ];
         let tables: Result<(), ResultsError> = tables.into_iter().collect();
@@ -105,8 +116,8 @@ impl Facts<'_> {
         if let Some(host) = &mut manifest.host {
             host.origin_unix_ns = end.origin.unix_ns;
         }
-        manifest.workloads = fold.workloads().iter().map(WorkloadEntry::from).collect();
         manifest.server = self.pages(&scrapes);
+        manifest.answers_forgotten = answers_forgotten;
         manifest.verdict = Some(VerdictEntry::new(&findings, self.simulated));
         for (index, (entry, course)) in manifest.phases.iter_mut().zip(&courses).enumerate() {
             if let Some(course) = course {
@@ -144,7 +155,8 @@ impl Facts<'_> {
     /// A collector whose rows go to `writer`.
     pub(super) fn collector(&self, writer: Writer) -> Collector {
         let analysed = self.manifest().is_analysed();
-        Collector::new(&self.prepared.scenario, writer).of_shard(self.prepared.shard).analysing(analysed)
+        let collector = Collector::new(&self.prepared.scenario, writer).of_shard(self.prepared.shard);
+        collector.checking(answers::checks(self.prepared)).analysing(analysed)
     }
 
     fn manifest(&self) -> Manifest {
@@ -182,7 +194,7 @@ impl Facts<'_> {
             salt: Some(format!("{:016x}", self.prepared.salt.0)),
             target: match &scenario.target.endpoint {
                 Endpoint::Url(url) => url.to_string(),
-                Endpoint::Sim { profile } => format!("sim {profile}"),
+                Endpoint::Sim { profile, .. } => format!("sim {profile}"),
             },
             model: Some(self.model.clone()),
             clock: self.clock,
@@ -198,9 +210,13 @@ impl Facts<'_> {
             workloads: scenario
                 .workloads
                 .iter()
-                .map(|workload| WorkloadEntry::new(&workload.name, &workload.slo))
+                .map(|workload| WorkloadEntry {
+                    score: workload.score.as_ref().map(|rule| rule.kind().name().to_owned()),
+                    ..WorkloadEntry::new(&workload.name, &workload.slo)
+                })
                 .collect(),
             skipped_rows: self.skipped_rows(),
+            answers_forgotten: 0,
             watches_server: scenario.server.is_some(),
             block_tokens: scenario.server.as_ref().and_then(|server| server.block_size),
             server: Vec::new(),

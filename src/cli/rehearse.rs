@@ -15,7 +15,7 @@ use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::run::conclude;
 use super::signals::{self, Signal};
-use super::{scraping, sim, target};
+use super::{answers, scraping, sim, target};
 use crate::client::Connector;
 use crate::clock::Clock;
 use crate::protocol::Api;
@@ -24,7 +24,7 @@ use crate::run::ahead::Source;
 use crate::run::stop::{Stop, StopSwitch};
 use crate::run::{Run, Sink};
 use crate::scenario::{Endpoint, SIMULATED_APIS, TargetUrl};
-use crate::sim::{Options, Profile, Server};
+use crate::sim::{FaultPlan, Options, Profile, Server};
 use crate::stats::Progress;
 use crate::units::Nanos;
 
@@ -38,10 +38,15 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub(super) fn run(args: &RehearseArgs) -> Result<Exit, Failure> {
     let prepared = prepare(&args.scenario, None, Purpose::Rehearse)?;
     let profile = match (&args.profile, &prepared.scenario.target.endpoint) {
-        (Some(name), _) => sim::profile(name)?,
-        (None, Endpoint::Sim { profile }) => sim::profile(profile)?,
-        (None, Endpoint::Url(_)) => sim::profile(DEFAULT_PROFILE)?,
+        (Some(named), _) => sim::profile(&sim::source(named)?)?,
+        (None, Endpoint::Sim { profile, .. }) => sim::profile(profile)?,
+        (None, Endpoint::Url(_)) => sim::profile(&sim::source(DEFAULT_PROFILE)?)?,
     };
+    let faults = match &prepared.scenario.target.endpoint {
+        Endpoint::Sim { faults, .. } => faults.clone(),
+        Endpoint::Url(_) => FaultPlan::default(),
+    };
+    let faults = faults.and(sim::faults(&args.faults)?).with_seed(prepared.seed);
     let api = prepared.scenario.target.api;
     if !SIMULATED_APIS.contains(&api) {
         let spoken = SIMULATED_APIS.map(Api::name).join(", ");
@@ -55,7 +60,7 @@ pub(super) fn run(args: &RehearseArgs) -> Result<Exit, Failure> {
         // The rehearsal may be over already.
         let _ = sender.send(signal);
     })?;
-    let rehearsed = Clock::run_virtual(|clock| rehearse(args, &prepared, profile, clock, signals));
+    let rehearsed = Clock::run_virtual(|clock| rehearse(args, &prepared, profile, faults, clock, signals));
     rehearsed.map_err(|error| Failure::unexpected(format!("the runtime cannot start: {error}")))?
 }
 
@@ -63,6 +68,7 @@ async fn rehearse(
     args: &RehearseArgs,
     prepared: &Prepared,
     profile: Profile,
+    faults: FaultPlan,
     clock: Clock,
     signals: Receiver<Signal>,
 ) -> Result<Exit, Failure> {
@@ -71,7 +77,8 @@ async fn rehearse(
         Endpoint::Url(url) => url.clone(),
         Endpoint::Sim { .. } => in_memory_url()?,
     };
-    let options = Options { model: scenario.target.model.clone(), ..Options::default() };
+    let answer_key = answers::Key::of(prepared);
+    let options = Options { model: scenario.target.model.clone(), answer_key, faults, ..Options::default() };
     let profile_name = profile.name().to_owned();
     let server = Server::new(clock.clone(), profile, options);
     let connector = Connector::memory(move || {

@@ -12,14 +12,18 @@ use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::shard::Part;
 use super::signals::{self, Signal};
-use super::{environment, host, scraping, sim, target};
+use super::{answers, environment, host, scraping, sim, target};
 use crate::clock::Clock;
 use crate::results::manifest::{ClockKind, State};
 use crate::run::ahead::Source;
 use crate::run::stop::{Stop, StopSwitch};
 use crate::run::{Ending, Run};
-use crate::scenario::{Endpoint, Load, Phase, TargetUrl};
-use crate::sim::{Embedded, Options};
+use crate::scenario::{Endpoint, Load, Phase, ProfileSource, TargetUrl};
+use crate::sim::{Embedded, FaultPlan, Options};
+
+/// Variables by which other programs are led to a proxy.
+const PROXIES: [&str; 6] =
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let part = Part::read(&args.part)?;
@@ -27,8 +31,8 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     part.apply(&mut prepared)?;
     let (url, embedded) = match &prepared.scenario.target.endpoint {
         Endpoint::Url(url) => (url.clone(), None),
-        Endpoint::Sim { profile } => {
-            let server = embed(profile, prepared.key.clone())?;
+        Endpoint::Sim { profile, faults } => {
+            let server = embed(profile, faults, &prepared)?;
             (loopback(&server)?, Some(server))
         }
     };
@@ -46,8 +50,14 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     ended.map_err(|error| Failure::unexpected(format!("the runtime cannot start: {error}")))?
 }
 
-fn embed(profile: &str, api_key: Option<String>) -> Result<Embedded, Failure> {
-    let options = Options { api_key, epoch_unix_s: environment::unix_time_s(), ..Options::default() };
+fn embed(profile: &ProfileSource, faults: &FaultPlan, prepared: &Prepared) -> Result<Embedded, Failure> {
+    let options = Options {
+        api_key: prepared.key.clone(),
+        answer_key: answers::Key::of(prepared),
+        faults: faults.clone().with_seed(prepared.seed),
+        epoch_unix_s: environment::unix_time_s(),
+        ..Options::default()
+    };
     Embedded::start(sim::profile(profile)?, options)
         .map_err(|error| Failure::unexpected(format!("the embedded server cannot start: {error}")))
 }
@@ -165,6 +175,9 @@ impl Measuring<'_> {
             timeouts.first_token,
             timeouts.idle,
         ));
+        if let Some(proxy) = PROXIES.into_iter().find(|name| environment::optional(name).is_some()) {
+            say(&format!("{proxy} is set and ignored: connections go straight to the target"));
+        }
         let unstated = |load: &Load| matches!(load, Load::Open { max_in_flight: None, .. });
         if scenario.phases.iter().flat_map(Phase::loads).any(|load| unstated(load.load)) {
             say(&format!("open loops hold at most {} requests in flight", self.max_in_flight));

@@ -131,7 +131,10 @@ fn rounded(value: f64) -> Option<f64> {
 
 fn of_metric(rows: &[SummaryRow]) -> MetricFigures<'_> {
     let counts_apart = metric(rows[0].metric).is_some_and(|metric| {
-        matches!(metric.source, Source::Outcomes | Source::MeasuredOutcomes | Source::FinishReasons)
+        matches!(
+            metric.source,
+            Source::Outcomes | Source::MeasuredOutcomes | Source::FinishReasons | Source::Verdicts
+        )
     });
     MetricFigures {
         unit: rows[0].unit,

@@ -207,6 +207,7 @@ impl Folder {
                 let client = entries.find(|entry| entry.name == figures.phase).and_then(|entry| entry.client);
                 findings.extend(judge(&client.unwrap_or_default().complete(figures), simulated));
             }
+            findings.extend(run.fold.answer_findings());
         }
         findings
     }

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use super::analysis::ANALYSIS;
 use super::columns::RequestRow;
 use super::manifest::Manifest;
-use super::tables::{GAPS, SERVER, SERVER_EXTRA, SUMMARY, TIMELINE};
+use super::tables::{ACCURACY, GAPS, SERVER, SERVER_EXTRA, SUMMARY, TIMELINE};
 use super::text::{Column, file, write_header, write_read_cells, write_row};
 use crate::record::{ExtraSample, ServerSample};
-use crate::stats::{AnalysisRow, GapRow, SummaryRow, TimelineRow};
+use crate::stats::{AccuracyRow, AnalysisRow, GapRow, SummaryRow, TimelineRow};
 
 /// Rows are handed to the system in pieces of about this size.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -101,6 +101,7 @@ pub struct Writer {
     gaps: Table,
     summary: Table,
     timeline: Table,
+    accuracy: Table,
     /// Looks at the server's metrics, and samples asked for by name: where they are taken.
     server: Option<Table>,
     server_extra: Option<Table>,
@@ -118,6 +119,7 @@ impl Writer {
             gaps: Table::create(folder.join("gaps.csv"), GAPS)?,
             summary: Table::create(folder.join("summary.csv"), SUMMARY)?,
             timeline: Table::create(folder.join("timeline.csv"), TIMELINE)?,
+            accuracy: Table::create(folder.join("accuracy.csv"), ACCURACY)?,
             server: None,
             server_extra: None,
             folder,
@@ -188,10 +190,11 @@ impl Writer {
     /// # Errors
     /// When a file cannot be written to.
     pub fn flush(&mut self) -> Result<(), ResultsError> {
-        [&mut self.requests, &mut self.gaps, &mut self.summary, &mut self.timeline]
+        let Writer { requests, gaps, summary, timeline, accuracy, server, server_extra, .. } = self;
+        [requests, gaps, summary, timeline, accuracy]
             .into_iter()
-            .chain(self.server.iter_mut())
-            .chain(self.server_extra.iter_mut())
+            .chain(server)
+            .chain(server_extra)
             .try_for_each(Table::flush)
     }
 
@@ -217,6 +220,14 @@ impl Writer {
     /// When the file cannot be written to.
     pub fn timeline(&mut self, rows: &[TimelineRow]) -> Result<(), ResultsError> {
         self.timeline.push_all(TIMELINE, rows)
+    }
+
+    /// Adds rows to `accuracy.csv`: those of a point and repeat that has ended.
+    ///
+    /// # Errors
+    /// When the file cannot be written to.
+    pub fn accuracy(&mut self, rows: &[AccuracyRow]) -> Result<(), ResultsError> {
+        self.accuracy.push_all(ACCURACY, rows)
     }
 
     /// Replaces the manifest: the old one stands until the new one is whole.
@@ -365,9 +376,13 @@ mod tests {
     fn every_file_is_there_and_readable_from_the_start() {
         let parent = tempfile::tempdir().unwrap();
         let writer = writer(parent.path());
-        for (file, columns) in
-            [("requests.csv", 62), ("gaps.csv", 8), ("summary.csv", 12), ("timeline.csv", 17)]
-        {
+        for (file, columns) in [
+            ("requests.csv", 63),
+            ("gaps.csv", 8),
+            ("summary.csv", 12),
+            ("timeline.csv", 17),
+            ("accuracy.csv", 13),
+        ] {
             let text = read(&writer, file);
             assert_eq!((text.lines().count(), text.trim_end().split(',').count()), (1, columns), "{file}");
         }
@@ -435,7 +450,12 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let mut writer = writer(parent.path());
         let phase = PhaseSetup { name: "steady".to_owned(), counts: true, open_loop: true };
-        let chat = WorkloadSetup { name: "chat".to_owned(), slo: Slo::default(), exact_output: false };
+        let chat = WorkloadSetup {
+            name: "chat".to_owned(),
+            slo: Slo::default(),
+            exact_output: false,
+            scored: false,
+        };
         let mut fold = Fold::new(None, None, vec![phase], vec![chat]);
         fold.set_window(0, Window { start: Some(Micros(0)), end: None });
         (0..10).for_each(|i| fold.add(&failed(i, Outcome::ConnectError, i + 1), RowEvents::default()));

@@ -5,6 +5,7 @@
 //! [`metrics::METRICS`].
 
 pub mod analysis;
+mod answers;
 pub mod censored;
 pub mod change;
 pub mod effective;
@@ -28,6 +29,7 @@ pub mod trend;
 pub mod verdict;
 
 pub use analysis::{Analysis, AnalysisRow};
+pub use answers::AccuracyRow;
 pub use finding::Finding;
 pub use fold::{Fold, GapRow, PhaseSetup, SummaryRow, WorkloadSetup};
 pub use histogram::Histogram;

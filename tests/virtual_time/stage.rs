@@ -14,10 +14,10 @@ use tonnage::client::{Client, Connector, Settings};
 use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
 use tonnage::dataset::{self, Dataset};
-use tonnage::plan::Plan;
 use tonnage::plan::compose::Salt;
 use tonnage::plan::composer::{Composer, Form, Prompts};
 use tonnage::plan::shard::Shard;
+use tonnage::plan::{Plan, row_orders};
 use tonnage::protocol::BodyOptions;
 use tonnage::record::{EndedBy, Event};
 use tonnage::results::manifest::{
@@ -160,7 +160,7 @@ impl Stage {
 
     fn datasets<'a>(&self, scenario: &'a Scenario) -> Vec<Option<(&'a dataset::Source, Arc<Dataset>)>> {
         let datasets = scenario.workloads.iter().map(|workload| match &workload.prompt {
-            PromptSource::Synthetic { .. } => None,
+            PromptSource::Synthetic { .. } | PromptSource::Needle(_) => None,
             PromptSource::Dataset(source) => Some((source, Arc::new(Dataset::scan(source).unwrap()))),
         });
         datasets.collect()
@@ -169,11 +169,8 @@ impl Stage {
     pub(crate) fn plan(&self, scenario: &Arc<Scenario>) -> Plan {
         let seed = Seed(scenario.seed.expect("scenarios of tests state their seed"));
         let datasets = self.datasets(scenario);
-        let rows = scenario.workloads.iter().zip(&datasets).map(|(workload, dataset)| {
-            let (source, dataset) = dataset.as_ref()?;
-            Some(dataset.order(source, seed, &workload.name))
-        });
-        Plan::new(Arc::clone(scenario), seed, rows.collect()).of_shard(self.shard)
+        let datasets: Vec<_> = datasets.into_iter().map(|set| set.map(|(_, set)| set)).collect();
+        Plan::new(Arc::clone(scenario), seed, row_orders(scenario, &datasets, seed)).of_shard(self.shard)
     }
 
     pub(crate) fn composer(&self, scenario: &Arc<Scenario>) -> Composer {
@@ -182,6 +179,7 @@ impl Stage {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
+                (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
                 (_, dataset) => Prompts::Rows(Arc::clone(&dataset.as_ref().unwrap().1)),
             },
             history: workload.history(dataset.as_ref().map(|(_, dataset)| &**dataset)),
@@ -192,6 +190,8 @@ impl Stage {
                 extra: workload.request.extra.clone(),
                 ..BodyOptions::default()
             },
+            checks: workload.score.is_some(),
+            compares: workload.consistency,
         });
         let plan = self.plan(scenario);
         Composer::new(plan, scenario.target.api, forms.collect(), Salt(self.salt), "run".to_owned())
@@ -440,6 +440,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         phases: scenario.phases.iter().map(phase).collect(),
         workloads: workloads.map(|workload| WorkloadEntry::new(&workload.name, &workload.slo)).collect(),
         skipped_rows: Vec::new(),
+        answers_forgotten: 0,
         watches_server: false,
         block_tokens: None,
         server: Vec::new(),
