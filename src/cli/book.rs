@@ -142,7 +142,7 @@ impl Facts<'_> {
         let written = tables.and(analysed).and(writer.write_manifest(&manifest));
         let folder = writer.folder();
         if args.json {
-            print(&json::object(&manifest, &summary, folder), folder)?;
+            print(&json::object(&manifest, &summary, &analysis, folder), folder)?;
         } else {
             let told = terminal::text(&manifest, &summary) + &report::analysis::text(&analysis);
             print(&format!("{told}\n{}", folder.display()), folder)?;
