@@ -1,13 +1,8 @@
-//! What the simulated server costs: memory of many streams, and tokens a second of one core.
-//!
-//! ```text
-//! cargo test --release --test sim_load -- --ignored --nocapture
-//! ```
+//! What many streams of the simulated server cost of memory. `benches/sim.rs` has their cost in time.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
-use std::thread;
 
 use tonnage::sim::{CostModel, Embedded, FixedCost, Options, Parameters, Profile};
 
@@ -43,20 +38,6 @@ fn resident_bytes() -> u64 {
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
 }
 
-/// Processor time of the thread of this name, in seconds.
-fn cpu_seconds(name: &str) -> f64 {
-    for task in fs::read_dir("/proc/self/task").expect("Linux has it") {
-        let stat = fs::read_to_string(task.expect("readable").path().join("stat")).unwrap_or_default();
-        let Some((before, after)) = stat.split_once(')') else { continue };
-        if before.ends_with(&format!("({name}")) {
-            let fields = after.split_whitespace().collect::<Vec<_>>();
-            let ticks = |at: usize| fields[at].parse::<f64>().expect("a number");
-            return (ticks(11) + ticks(12)) / 100.0;
-        }
-    }
-    0.0
-}
-
 #[test]
 fn a_thousand_concurrent_streams_take_less_than_a_hundred_megabytes() {
     let cost = FixedCost { step_overhead: std::time::Duration::from_millis(20), ..FixedCost::default() };
@@ -76,35 +57,4 @@ fn a_thousand_concurrent_streams_take_less_than_a_hundred_megabytes() {
     let grown = resident_bytes().saturating_sub(before);
     assert!(grown < 100_000_000, "{grown} bytes");
     println!("1,000 streams: {:.1} MB", grown as f64 / 1e6);
-}
-
-#[test]
-#[ignore = "a measurement: says nothing in a debug build or on a busy machine"]
-fn one_core_streams_two_hundred_thousand_tokens_a_second() {
-    const TOKENS: u64 = 20_000;
-    let embedded = start(FixedCost::default());
-    for concurrent in [1, 8, 64, 256] {
-        let (began, before) = (cpu_seconds("simulator"), embedded.status().tokens);
-        let threads = (0..concurrent).map(|_| {
-            let mut stream = ask(embedded.addr(), TOKENS);
-            thread::spawn(move || {
-                let mut piece = vec![0; 1 << 18];
-                let mut bytes = 0;
-                loop {
-                    match stream.read(&mut piece).expect("it streams") {
-                        0 => return bytes,
-                        count => bytes += count as u64,
-                    }
-                }
-            })
-        });
-        let threads = threads.collect::<Vec<_>>().into_iter();
-        let bytes = threads.map(|thread| thread.join().expect("no panic")).sum::<u64>();
-        assert!(bytes > concurrent * TOKENS * 150, "an event for each token: {bytes} bytes");
-        let (spent, made) = (cpu_seconds("simulator") - began, embedded.status().tokens - before);
-        let rate = made as f64 / spent;
-        println!("{concurrent} streams: {rate:.0} tokens a second of its core");
-        assert_eq!(made, concurrent * TOKENS);
-        assert!(concurrent == 1 || rate > 200_000.0, "{concurrent} streams: {rate:.0} tokens/s");
-    }
 }
