@@ -64,6 +64,8 @@ pub struct Collector {
     progress: Progress,
     rules: Rules,
     shard: Option<u32>,
+    /// Point and repeat of a sweep.
+    run: Option<(u32, u32)>,
 }
 
 /// Events of a stream that has not ended.
@@ -128,6 +130,7 @@ impl Collector {
             progress: Progress::default(),
             rules: Rules::new(scenario.stop),
             shard: None,
+            run: None,
         }
     }
 
@@ -135,6 +138,15 @@ impl Collector {
     #[must_use]
     pub fn of_shard(self, shard: Shard) -> Collector {
         Collector { shard: shard.is_part().then(|| shard.index()), ..self }
+    }
+
+    /// The same collector for one run of a sweep.
+    #[must_use]
+    pub fn of_run(mut self, point: u32, repeat: u32) -> Collector {
+        self.fold = self.fold.of_run(point, repeat);
+        self.seconds = PerSecond::new(Some(point), Some(repeat));
+        self.run = Some((point, repeat));
+        self
     }
 
     /// Which rule of `[stop]` was broken, if one was: the run is to be stopped.
@@ -304,6 +316,7 @@ impl Collector {
         let workload = ended.planned.workload as usize;
         let mut record = close(ended, self.origin, events, window);
         record.shard = self.shard;
+        (record.point, record.repeat) = self.run.unzip();
         self.rules.ended(&record);
         record.slo_met = self.workloads[workload].1.judge(&record);
         self.progress.ended += 1;

@@ -1,4 +1,4 @@
-//! The results of one run: opened before it, closed after it, and told to the user.
+//! The results of a run or a sweep: opened before it, filled run by run, closed after it, and told to the user.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write as _};
@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use super::args::ScenarioArgs;
 use super::exit::{Exit, Failure};
 use super::prepare::Prepared;
+use super::resume::Resume;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{json, terminal};
 use crate::results::manifest::{
-    ClockKind, FORMAT, PhaseEntry, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
+    ClockKind, FORMAT, PhaseEntry, PointEntry, PointState, ResumeEntry, Setting, SkippedRows, State, Timeouts,
+    VerdictEntry, WorkloadEntry,
 };
-use crate::results::{Manifest, Place, ResultsError, Writer};
+use crate::results::{Manifest, Place, ResultsError, Writer, points, reader};
 use crate::scenario::{Endpoint, Load};
-use crate::stats::Verdict;
+use crate::stats::SummaryRow;
 
 /// What a run knows of itself before its first request.
 pub(super) struct Facts<'a> {
@@ -24,6 +26,8 @@ pub(super) struct Facts<'a> {
     pub(super) stamps: &'static str,
     /// A simulated server answered.
     pub(super) simulated: bool,
+    /// Nothing is said of progress.
+    pub(super) quiet: bool,
 }
 
 /// How a run came to its end.
@@ -34,9 +38,19 @@ pub(super) struct End {
     pub(super) failure: Option<String>,
 }
 
-impl Facts<'_> {
-    /// Makes the results folder, its manifest saying that the run is on.
-    pub(super) fn open(&self, args: &ScenarioArgs) -> Result<Writer, Failure> {
+impl<'a> Facts<'a> {
+    /// Makes the results folder, or opens the one of the sweep to go on with; its manifest says that the run is on.
+    pub(super) fn open(self, args: &ScenarioArgs) -> Result<Book<'a>, Failure> {
+        let failed = |error: ResultsError| {
+            let exit = match error {
+                ResultsError::Exists { .. } => Exit::Usage,
+                _ => Exit::Unexpected,
+            };
+            Failure::new(exit, format!("{error}"))
+        };
+        if let Some(resume) = self.prepared.resume.as_deref() {
+            return self.reopen(resume);
+        }
         let place = match &args.out {
             Some(out) => Place::Exact(out.clone()),
             None => {
@@ -46,94 +60,42 @@ impl Facts<'_> {
             }
         };
         let scenario = crate::scenario::resolved(&self.prepared.scenario);
-        Writer::create(&place, &self.manifest(), &scenario).map_err(|error| {
-            let exit = match error {
-                ResultsError::Exists { .. } => Exit::Usage,
-                _ => Exit::Unexpected,
-            };
-            Failure::new(exit, format!("{error}"))
-        })
-    }
-
-    /// Writes what the run came to, prints it, and says how to end.
-    pub(super) fn close(
-        &self,
-        collected: Collected,
-        end: &End,
-        args: &ScenarioArgs,
-    ) -> Result<Exit, Failure> {
-        let Collected { courses, fold, seconds, findings, mut writer, .. } = collected;
-        let verdict = Verdict::of(&findings);
-        let summary = fold.summary();
-        let tables = [
-            writer.gaps(&fold.gaps()),
-            writer.summary(&summary),
-            writer.timeline(&seconds.rows()),
-            writer.flush(),
-        ];
-        let tables: Result<(), ResultsError> = tables.into_iter().collect();
+        let sweep = self.prepared.scenario.sweep.as_ref();
         let mut manifest = self.manifest();
-        manifest.state = if tables.is_ok() { end.state } else { State::Stopped };
-        manifest.origin_monotonic_ns = end.origin_monotonic_ns;
-        manifest.workloads = fold.workloads().iter().map(WorkloadEntry::from).collect();
-        manifest.verdict = Some(VerdictEntry::new(&findings, self.simulated));
-        for (index, (entry, course)) in manifest.phases.iter_mut().zip(&courses).enumerate() {
-            if let Some(course) = course {
-                fill(entry, course);
-                let facts = fold.facts(index as u32);
-                entry.counted = facts.is_some_and(|facts| facts.counted);
-                entry.stopped = facts.is_some_and(|facts| facts.stopped);
-                entry.requests =
-                    fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
-            }
+        if sweep.is_some() {
+            // Those of each run are added as it begins.
+            manifest.phases.clear();
         }
-        let written = tables.and(writer.write_manifest(&manifest));
-        let folder = writer.folder();
-        if args.json {
-            print(&json::object(&manifest, &summary, folder), folder)?;
-        } else {
-            print(&format!("{}\n{}", terminal::text(&manifest, &summary), folder.display()), folder)?;
+        let mut writer = Writer::create(&place, &manifest, &scenario).map_err(failed)?;
+        if let Some(sweep) = sweep {
+            let axes = sweep.axes.iter().map(|axis| axis.name.as_str());
+            writer.create_points(&points::header(axes)).map_err(failed)?;
         }
-        if !folder.exists() {
-            let gone = format!("the results folder {} was removed while the run went on", folder.display());
-            return Err(Failure::unexpected(format!("{gone}: what is printed above is all there is")));
-        }
-        if let Some(failure) = &end.failure {
-            return Err(Failure::unexpected(format!("the run was stopped: {failure}")));
-        }
-        written.map_err(Failure::unexpected)?;
-        Ok(match verdict {
-            Verdict::Valid => Exit::Done,
-            Verdict::Insufficient if !args.strict => Exit::Done,
-            Verdict::Insufficient | Verdict::Invalid => Exit::Invalid,
-        })
+        let folder = writer.folder().to_owned();
+        Ok(Book { facts: self, manifest, folder, writer: Some(writer), summary: Vec::new(), failed: None })
     }
 
-    /// A collector whose rows go to `writer`.
-    pub(super) fn collector(&self, writer: Writer) -> Collector {
-        Collector::new(&self.prepared.scenario, writer).of_shard(self.prepared.shard)
+    fn reopen(self, resume: &Resume) -> Result<Book<'a>, Failure> {
+        let mut manifest = resume.manifest.clone();
+        let (writer, rows_removed) =
+            Writer::resume(&resume.folder, &|key| resume.is_done(key)).map_err(Failure::unexpected)?;
+        manifest.resumed.push(ResumeEntry {
+            started: self.prepared.started.to_string(),
+            at_s: resume.end().as_secs_f64(),
+            origin_monotonic_ns: None,
+            rows_removed,
+        });
+        writer.write_manifest(&manifest).map_err(Failure::unexpected)?;
+        let folder = reader::read(&resume.folder, |_, _| ()).map_err(Failure::unexpected)?;
+        let summary = folder.summary();
+        let folder = resume.folder.clone();
+        Ok(Book { facts: self, manifest, folder, writer: Some(writer), summary, failed: None })
     }
 
     fn manifest(&self) -> Manifest {
         let scenario = &self.prepared.scenario;
         let timeouts = &scenario.target.timeouts;
-        let phases = scenario.phases.iter().map(|phase| PhaseEntry {
-            point: None,
-            repeat: None,
-            name: phase.name.clone(),
-            measured: phase.measure,
-            open_loop: matches!(phase.load, Load::Open { .. }),
-            counted: false,
-            stopped: false,
-            start_s: None,
-            window_start_s: None,
-            window_end_s: None,
-            end_s: None,
-            drained_s: None,
-            ended_by: None,
-            requests: BTreeMap::new(),
-            not_planned: 0,
-        });
+        let phases = phase_entries(self.prepared);
         Manifest {
             format: FORMAT,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -158,7 +120,7 @@ impl Facts<'_> {
                 idle_s: Some(timeouts.idle.as_secs_f64()),
                 total_s: timeouts.total.map(|total| total.as_secs_f64()),
             },
-            phases: phases.collect(),
+            phases,
             workloads: scenario
                 .workloads
                 .iter()
@@ -167,6 +129,8 @@ impl Facts<'_> {
             skipped_rows: self.skipped_rows(),
             about: scenario.about.clone(),
             verdict: None,
+            points: Vec::new(),
+            resumed: Vec::new(),
         }
     }
 
@@ -182,6 +146,164 @@ impl Facts<'_> {
         });
         skipped.collect()
     }
+}
+
+/// The results of a run under way.
+pub(super) struct Book<'a> {
+    facts: Facts<'a>,
+    manifest: Manifest,
+    folder: PathBuf,
+    /// `None` while a run has it.
+    writer: Option<Writer>,
+    /// Every figure so far.
+    summary: Vec<SummaryRow>,
+    /// The first file that could not be written.
+    failed: Option<ResultsError>,
+}
+
+impl Book<'_> {
+    pub(super) fn is_simulated(&self) -> bool {
+        self.facts.simulated
+    }
+
+    /// What takes in the events of `step`, which is about to begin.
+    pub(super) fn begin(&mut self, step: &Prepared) -> Result<Collector, Failure> {
+        let writer = self.writer.take();
+        let writer = writer.ok_or_else(|| Failure::unexpected("a run began before the last was over"))?;
+        if let Some(run) = step.run {
+            if !self.facts.quiet {
+                let settings = settings(step).iter().map(|it| format!("{} = {}", it.axis, it.value)).collect::<Vec<_>>();
+                super::series::announce(step, &settings.join(", "));
+            }
+            self.manifest.phases.extend(phase_entries(step));
+            writer.write_manifest(&self.manifest).map_err(Failure::unexpected)?;
+            let collector = Collector::new(&step.scenario, writer).of_shard(step.shard);
+            return Ok(collector.of_run(run.point, run.repeat));
+        }
+        Ok(Collector::new(&step.scenario, writer).of_shard(step.shard))
+    }
+
+    /// Writes what `step` came to. False where that could not be done.
+    pub(super) fn end(&mut self, step: &Prepared, collected: Collected, state: State) -> bool {
+        let Collected { courses, fold, seconds, findings, mut writer, .. } = collected;
+        let summary = fold.summary();
+        let verdict = VerdictEntry::new(&findings, self.facts.simulated);
+        self.manifest.workloads = fold.workloads().iter().map(WorkloadEntry::from).collect();
+        let first = self.manifest.phases.len().saturating_sub(courses.len());
+        for (index, (entry, course)) in self.manifest.phases[first..].iter_mut().zip(&courses).enumerate() {
+            if let Some(course) = course {
+                fill(entry, course);
+                let facts = fold.facts(index as u32);
+                entry.counted = facts.is_some_and(|facts| facts.counted);
+                entry.stopped = facts.is_some_and(|facts| facts.stopped);
+                entry.requests =
+                    fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
+            }
+        }
+        let mut tables = vec![
+            writer.gaps(&fold.gaps()),
+            writer.summary(&summary),
+            writer.timeline(&seconds.rows()),
+        ];
+        match step.run {
+            None => self.manifest.verdict = Some(verdict),
+            Some(run) => {
+                let entry = PointEntry {
+                    point: run.point,
+                    repeat: run.repeat,
+                    settings: settings(step),
+                    state: match state {
+                        State::Complete => PointState::Complete,
+                        State::Stopped => PointState::Stopped,
+                        State::Running | State::Interrupted => PointState::Interrupted,
+                    },
+                    seed: step.seed.0,
+                    salt: format!("{:016x}", step.salt.0),
+                    verdict: Some(verdict),
+                };
+                tables.push(writer.point(&points::row(&entry, &summary)));
+                self.manifest.points.push(entry);
+            }
+        }
+        tables.push(writer.flush());
+        if step.run.is_some() {
+            tables.push(writer.write_manifest(&self.manifest));
+        }
+        self.summary.extend(summary);
+        self.writer = Some(writer);
+        let failed = tables.into_iter().find_map(Result::err);
+        let is_whole = failed.is_none();
+        self.failed = self.failed.take().or(failed);
+        is_whole
+    }
+
+    /// Writes the last word, prints the result, and says how to end.
+    pub(super) fn close(mut self, end: &End, args: &ScenarioArgs) -> Result<Exit, Failure> {
+        let manifest = &mut self.manifest;
+        manifest.state = if self.failed.is_none() { end.state } else { State::Stopped };
+        match manifest.resumed.last_mut() {
+            Some(resumed) => resumed.origin_monotonic_ns = end.origin_monotonic_ns,
+            None => manifest.origin_monotonic_ns = end.origin_monotonic_ns,
+        }
+        if self.facts.prepared.scenario.sweep.is_some() {
+            manifest.verdict = Some(VerdictEntry::of_points(&manifest.points, self.facts.simulated));
+        }
+        let folder = self.folder.as_path();
+        let written = match (&self.writer, self.failed.take()) {
+            (_, Some(failed)) => Err(failed),
+            (Some(writer), None) => writer.write_manifest(manifest),
+            (None, None) => Ok(()),
+        };
+        if args.json {
+            print(&json::object(manifest, &self.summary, folder), folder)?;
+        } else {
+            print(&format!("{}\n{}", terminal::text(manifest, &self.summary), folder.display()), folder)?;
+        }
+        if !folder.exists() {
+            let gone = format!("the results folder {} was removed while the run went on", folder.display());
+            return Err(Failure::unexpected(format!("{gone}: what is printed above is all there is")));
+        }
+        if let Some(failure) = &end.failure {
+            return Err(Failure::unexpected(format!("the run was stopped: {failure}")));
+        }
+        written.map_err(Failure::unexpected)?;
+        Ok(match manifest.verdict.as_ref().map(|verdict| verdict.verdict.as_str()) {
+            Some("valid") => Exit::Done,
+            Some("insufficient") if !args.strict => Exit::Done,
+            _ => Exit::Invalid,
+        })
+    }
+}
+
+/// What the axes of a sweep are set to in one of its runs.
+fn settings(step: &Prepared) -> Vec<Setting> {
+    let (Some(run), Some(sweep)) = (step.run, &step.scenario.sweep) else { return Vec::new() };
+    let points = sweep.points();
+    let Some(point) = points.get(run.point as usize - 1) else { return Vec::new() };
+    let setting = |(axis, value): (&str, &str)| Setting { axis: axis.to_owned(), value: value.to_owned() };
+    sweep.settings(point).map(setting).collect()
+}
+
+/// The phases of a run that has not begun.
+fn phase_entries(step: &Prepared) -> Vec<PhaseEntry> {
+    let phases = step.scenario.phases.iter().map(|phase| PhaseEntry {
+        point: step.run.map(|run| run.point),
+        repeat: step.run.map(|run| run.repeat),
+        name: phase.name.clone(),
+        measured: phase.measure,
+        open_loop: matches!(phase.load, Load::Open { .. }),
+        counted: false,
+        stopped: false,
+        start_s: None,
+        window_start_s: None,
+        window_end_s: None,
+        end_s: None,
+        drained_s: None,
+        ended_by: None,
+        requests: BTreeMap::new(),
+        not_planned: 0,
+    });
+    phases.collect()
 }
 
 /// Prints the result. A closed pipe is the reader's choice, and the files stand.

@@ -96,7 +96,7 @@ fn check<'a>(file: &'a Path, overrides: &Overrides) -> Checked<'a> {
     };
     let mut problems = std::mem::take(&mut loaded.warnings);
     let scenario = Arc::new(loaded.scenario.clone());
-    let Ok(datasets) = scan_datasets(&scenario, true, &mut problems) else {
+    let Ok(datasets) = scan_datasets(&scenario, true, &mut problems, &mut Vec::new()) else {
         return Checked { file, problems, sound: None };
     };
     let preview = Preview::of(&scenario, &datasets);

@@ -8,7 +8,8 @@ use super::args::ScenarioArgs;
 use super::environment;
 use super::exit::Failure;
 use super::live::{patiently, say};
-use crate::dataset::{Dataset, RowOrder, WhenExhausted};
+use super::resume::Resume;
+use crate::dataset::{Dataset, RowOrder, Source, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics, Style};
 use crate::plan::Plan;
 use crate::plan::compose::Salt;
@@ -18,8 +19,10 @@ use crate::protocol::BodyOptions;
 use crate::results::ResultsError;
 use crate::scenario::{History, Load, Overrides, PromptSource, Requests, Scenario};
 use crate::seed::Seed;
+use crate::sweep::Run;
 
 /// A scenario that can be run.
+#[derive(Clone)]
 pub(super) struct Prepared {
     pub(super) scenario: Arc<Scenario>,
     pub(super) seed: Seed,
@@ -34,6 +37,19 @@ pub(super) struct Prepared {
     pub(super) shard: Shard,
     /// Whether the seed is this process's own.
     pub(super) draws_seed: bool,
+    /// What each point of the sweep runs, in order; empty without one.
+    pub(super) points: Vec<Variant>,
+    /// Which run of the sweep this is.
+    pub(super) run: Option<Run>,
+    /// The sweep that it goes on with.
+    pub(super) resume: Option<Arc<Resume>>,
+}
+
+/// The scenario at one point, with its data.
+#[derive(Clone)]
+pub(super) struct Variant {
+    scenario: Arc<Scenario>,
+    datasets: Vec<Option<Arc<Dataset>>>,
 }
 
 /// What a scenario is prepared for.
@@ -55,11 +71,23 @@ pub(super) fn prepare(
         return Err(Failure::usage(ResultsError::Exists { path: out.to_owned() }));
     }
     let overrides = Overrides { set: args.overrides.clone(), target };
+    let resume = args.resume.as_deref().map(Resume::read).transpose()?;
     let loaded = crate::scenario::load(&args.file, &overrides).map_err(|problems| refused(&problems))?;
     let mut scenario = loaded.scenario;
     let mut notes = loaded.warnings;
-    let datasets = scan_datasets(&scenario, args.quiet, &mut notes)?;
+    let mut shelf = Vec::new();
+    let datasets = scan_datasets(&scenario, args.quiet, &mut notes, &mut shelf)?;
     compare_requests_with_rows(&scenario, &datasets, &mut notes);
+    let mut points = Vec::new();
+    for scenario in loaded.points {
+        let mut found = Diagnostics::default();
+        let datasets = scan_datasets(&scenario, args.quiet, &mut found, &mut shelf)?;
+        compare_requests_with_rows(&scenario, &datasets, &mut found);
+        for note in found.iter().filter(|note| !notes.iter().any(|known| known == *note)).cloned().collect::<Vec<_>>() {
+            notes.push(note);
+        }
+        points.push((scenario, datasets));
+    }
     if notes.has_errors() {
         return Err(refused(&notes));
     }
@@ -69,30 +97,58 @@ pub(super) fn prepare(
     let variable = scenario.target.api_key_env.as_deref().filter(|_| purpose == Purpose::Measure);
     let key = variable.map(environment::required).transpose()?;
     let draws_seed = scenario.seed.is_none();
-    let seed = match scenario.seed {
-        Some(seed) => seed,
+    let seed = match (scenario.seed, &resume) {
+        (Some(seed), _) => seed,
+        (None, Some(resume)) => resume.manifest.seed,
         // Thirty-two bits: short enough to be typed again.
-        None => environment::random()? >> 32,
+        (None, None) => environment::random()? >> 32,
     };
     scenario.seed = Some(seed);
     let salt = match purpose {
         Purpose::Measure => environment::random()?,
         Purpose::Rehearse => seed,
     };
+    let salt = resume.as_ref().and_then(Resume::salt).unwrap_or(salt);
+    let run_id = match &resume {
+        Some(resume) => resume.manifest.run_id.clone(),
+        None => format!("{:012x}", environment::random()? >> 16),
+    };
+    let points = points.into_iter().map(|(scenario, datasets)| Variant {
+        scenario: Arc::new(Scenario { seed: Some(seed), ..scenario }),
+        datasets,
+    });
+    if let Some(resume) = &resume {
+        resume.check(&scenario)?;
+    }
     Ok(Prepared {
         scenario: Arc::new(scenario),
         seed: Seed(seed),
         salt: Salt(salt),
-        run_id: format!("{:012x}", environment::random()? >> 16),
+        run_id,
         datasets,
         key,
         started: environment::utc_now(),
         shard: Shard::WHOLE,
         draws_seed,
+        points: points.collect(),
+        run: None,
+        resume: resume.map(Arc::new),
     })
 }
 
 impl Prepared {
+    /// One run of its sweep: the point's scenario, with seed and salt of its own.
+    pub(super) fn at(&self, run: Run) -> Prepared {
+        let mut prepared = Prepared { run: Some(run), ..self.clone() };
+        prepared.seed = run.seed(self.seed);
+        prepared.salt = Salt(run.salt(self.salt.0));
+        if let Some(variant) = self.points.get(run.point as usize - 1) {
+            prepared.scenario = Arc::clone(&variant.scenario);
+            prepared.datasets.clone_from(&variant.datasets);
+        }
+        prepared
+    }
+
     /// How many requests the phases ask for, where each of them says so.
     pub(super) fn planned_requests(&self) -> Option<u64> {
         let rows: u64 = self.datasets.iter().flatten().map(|dataset| u64::from(dataset.rows())).sum();
@@ -130,15 +186,20 @@ impl Prepared {
                 ..BodyOptions::default()
             },
         });
-        Composer::new(plan, self.scenario.target.api, forms.collect(), self.salt, self.run_id.clone())
+        // Zero where there is no sweep.
+        let (point, repeat) = self.run.map_or((0, 0), |run| (run.point, run.repeat));
+        let id = format!("{}-{point}-{repeat}", self.run_id);
+        Composer::new(plan, self.scenario.target.api, forms.collect(), self.salt, id)
     }
 }
 
-/// Reads every data set through. What is wrong with one, and what else there is to know, goes into `notes`.
+/// Reads every data set through, but those on the `shelf`, where they are put. What is wrong with one, and what else
+/// there is to know, goes into `notes`.
 pub(super) fn scan_datasets(
     scenario: &Scenario,
     quiet: bool,
     notes: &mut Diagnostics,
+    shelf: &mut Vec<(Source, Arc<Dataset>)>,
 ) -> Result<Vec<Option<Arc<Dataset>>>, Failure> {
     let mut datasets: Vec<Option<Arc<Dataset>>> = Vec::new();
     for workload in &scenario.workloads {
@@ -146,13 +207,19 @@ pub(super) fn scan_datasets(
             datasets.push(None);
             continue;
         };
+        if let Some((_, dataset)) = shelf.iter().find(|(known, _)| known == source) {
+            datasets.push(Some(Arc::clone(dataset)));
+            continue;
+        }
         let scan = || Dataset::scan(source);
         let scanned =
             if quiet { scan() } else { patiently(&format!("reading {}", source.path.display()), scan) };
         match scanned {
             Ok(dataset) => {
                 dataset.warnings().into_iter().for_each(|warning| notes.push(warning));
-                datasets.push(Some(Arc::new(dataset)));
+                let dataset = Arc::new(dataset);
+                shelf.push((source.clone(), Arc::clone(&dataset)));
+                datasets.push(Some(dataset));
             }
             Err(error) => {
                 notes.push(error.diagnostic());

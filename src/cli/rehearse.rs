@@ -13,17 +13,17 @@ use super::collecting::Gathered;
 use super::exit::{Exit, Failure};
 use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
-use super::run::conclude;
+use super::series::{self, Played, Playing, Stage};
 use super::signals::{self, Signal};
 use super::{sim, target};
-use crate::client::Connector;
+use crate::client::{Client, Connector};
 use crate::clock::Clock;
 use crate::protocol::Api;
 use crate::results::manifest::ClockKind;
 use crate::run::ahead::Source;
 use crate::run::stop::{Stop, StopSwitch};
 use crate::run::{Run, Sink};
-use crate::scenario::{Endpoint, SIMULATED_APIS, TargetUrl};
+use crate::scenario::{Endpoint, SIMULATED_APIS, Target, TargetUrl};
 use crate::sim::{Options, Profile, Server};
 use crate::stats::Progress;
 use crate::units::Nanos;
@@ -37,11 +37,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 pub(super) fn run(args: &RehearseArgs) -> Result<Exit, Failure> {
     let prepared = prepare(&args.scenario, None, Purpose::Rehearse)?;
-    let profile = match (&args.profile, &prepared.scenario.target.endpoint) {
-        (Some(name), _) => sim::profile(name)?,
-        (None, Endpoint::Sim { profile }) => sim::profile(profile)?,
-        (None, Endpoint::Url(_)) => sim::profile(DEFAULT_PROFILE)?,
-    };
+    let profile = profile(args, &prepared)?;
     let api = prepared.scenario.target.api;
     if !SIMULATED_APIS.contains(&api) {
         let spoken = SIMULATED_APIS.map(Api::name).join(", ");
@@ -66,50 +62,109 @@ async fn rehearse(
     clock: Clock,
     signals: Receiver<Signal>,
 ) -> Result<Exit, Failure> {
-    let scenario = &prepared.scenario;
-    let url = match &scenario.target.endpoint {
-        Endpoint::Url(url) => url.clone(),
-        Endpoint::Sim { .. } => in_memory_url()?,
-    };
-    let options = Options { model: scenario.target.model.clone(), ..Options::default() };
     let profile_name = profile.name().to_owned();
-    let server = Server::new(clock.clone(), profile, options);
-    let connector = Connector::memory(move || {
-        let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
-        tokio::task::spawn_local(server.serve(theirs));
-        ours
-    });
-    let client = Rc::new(target::client(&clock, connector, &url, prepared)?);
-    let model = target::find_model(&client, &clock, &url, &scenario.target, true).await?;
-    let mut source = Source::inline(prepared.composer(&model));
-    let stamps = client.stamp_source().name();
-    let facts = Facts { prepared, model, clock: ClockKind::Virtual, stamps, simulated: true };
-    let writer = facts.open(&args.scenario)?;
-    let watch = (!args.scenario.quiet).then(|| {
-        say(&format!("{} → {profile_name} in virtual time (seed {})", scenario.name, prepared.seed.0));
-        Watch::start(Live::new(scenario, prepared.planned_requests()))
-    });
-    let seen = watch.as_ref().map(|watch| Arc::clone(&watch.seen));
-    let desk = Rc::new(RefCell::new(Gathered { collector: facts.collector(writer), failure: None }));
-    let stop = Rc::new(StopSwitch::default());
-    let caught = Rc::new(Cell::new(None));
-    let run = Run {
-        clock: clock.clone(),
-        client,
-        sink: sink(&clock, &desk, &stop, &caught, signals, seen),
-        phases: scenario.phases.clone(),
-        max_in_flight: target::MAX_IN_FLIGHT,
-        seed: prepared.seed,
-        shard: prepared.shard,
-        start_at: None,
-        stop,
+    let link = Link::to(&clock, prepared, profile).await?;
+    let facts = Facts {
+        prepared,
+        model: link.model.clone(),
+        clock: ClockKind::Virtual,
+        stamps: link.client.stamp_source().name(),
+        simulated: true,
+        quiet: args.scenario.quiet,
     };
-    let (ending, _) = run.run(&mut source).await;
-    drop(run);
-    drop(watch);
-    let gathered = Rc::into_inner(desk).map(RefCell::into_inner);
-    let gathered = gathered.ok_or_else(|| Failure::unexpected("the rehearsal did not come to rest"))?;
-    conclude(&facts, gathered, &ending, None, caught.get(), &args.scenario)
+    let book = facts.open(&args.scenario)?;
+    if !args.scenario.quiet {
+        let (name, seed) = (&prepared.scenario.name, prepared.seed.0);
+        say(&format!("{name} → {profile_name} in virtual time (seed {seed})"));
+    }
+    if let Some(resume) = &prepared.resume {
+        clock.sleep_until(Nanos::ZERO + resume.end()).await;
+    }
+    let mut stage = Rehearsal { args, clock, link, signals: Rc::new(signals) };
+    series::play(&mut stage, book, prepared, &args.scenario).await
+}
+
+/// A way to a simulated server.
+struct Link {
+    /// What it was made for.
+    target: Target,
+    client: Rc<Client>,
+    model: String,
+}
+
+impl Link {
+    async fn to(clock: &Clock, prepared: &Prepared, profile: Profile) -> Result<Link, Failure> {
+        let target = &prepared.scenario.target;
+        let url = match &target.endpoint {
+            Endpoint::Url(url) => url.clone(),
+            Endpoint::Sim { .. } => in_memory_url()?,
+        };
+        let options = Options { model: target.model.clone(), ..Options::default() };
+        let server = Server::new(clock.clone(), profile, options);
+        let connector = Connector::memory(move || {
+            let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
+            tokio::task::spawn_local(server.serve(theirs));
+            ours
+        });
+        let client = Rc::new(target::client(clock, connector, &url, prepared)?);
+        let model = target::find_model(&client, clock, &url, target, true).await?;
+        Ok(Link { target: target.clone(), client, model })
+    }
+}
+
+/// Runs against the simulator, in virtual time.
+struct Rehearsal<'a> {
+    args: &'a RehearseArgs,
+    clock: Clock,
+    link: Link,
+    signals: Rc<Receiver<Signal>>,
+}
+
+impl Stage for Rehearsal<'_> {
+    async fn play(&mut self, playing: Playing<'_>) -> Result<Played, Failure> {
+        let Playing { prepared, collector, origin, live } = playing;
+        if self.link.target != prepared.scenario.target {
+            self.link = Link::to(&self.clock, prepared, profile(self.args, prepared)?).await?;
+        }
+        let mut source = Source::inline(prepared.composer(&self.link.model));
+        let watch = live.map(Watch::start);
+        let seen = watch.as_ref().map(|watch| Arc::clone(&watch.seen));
+        let desk = Rc::new(RefCell::new(Gathered { collector, failure: None }));
+        let stop = Rc::new(StopSwitch::default());
+        let caught = Rc::new(Cell::new(None));
+        let run = Run {
+            clock: self.clock.clone(),
+            client: Rc::clone(&self.link.client),
+            sink: sink(&self.clock, &desk, &stop, &caught, Rc::clone(&self.signals), seen),
+            phases: prepared.scenario.phases.clone(),
+            max_in_flight: target::MAX_IN_FLIGHT,
+            seed: prepared.seed,
+            shard: prepared.shard,
+            start_at: None,
+            origin,
+            stop,
+        };
+        let (ending, origin) = run.run(&mut source).await;
+        drop(run);
+        drop(watch);
+        let gathered = Rc::into_inner(desk).map(RefCell::into_inner);
+        let gathered = gathered.ok_or_else(|| Failure::unexpected("the rehearsal did not come to rest"))?;
+        Ok(Played { gathered, ending, origin, origin_monotonic_ns: None, signal: caught.get() })
+    }
+
+    async fn pause(&mut self, time: Duration) -> Option<Signal> {
+        self.clock.sleep(time).await;
+        self.signals.try_recv().ok()
+    }
+}
+
+/// The server to rehearse against.
+fn profile(args: &RehearseArgs, prepared: &Prepared) -> Result<Profile, Failure> {
+    match (&args.profile, &prepared.scenario.target.endpoint) {
+        (Some(name), _) => sim::profile(name),
+        (None, Endpoint::Sim { profile }) => sim::profile(profile),
+        (None, Endpoint::Url(_)) => sim::profile(DEFAULT_PROFILE),
+    }
 }
 
 /// Takes each event in at once: under the virtual clock nothing may run beside the one thread.
@@ -118,7 +173,7 @@ fn sink(
     desk: &Rc<RefCell<Gathered>>,
     stop: &Rc<StopSwitch>,
     caught: &Rc<Cell<Option<Signal>>>,
-    signals: Receiver<Signal>,
+    signals: Rc<Receiver<Signal>>,
     seen: Option<Arc<Mutex<Seen>>>,
 ) -> Sink {
     let (clock, desk, stop, caught) = (clock.clone(), Rc::clone(desk), Rc::clone(stop), Rc::clone(caught));

@@ -121,13 +121,14 @@ struct Recipe {
     api: Api,
     forms: Vec<Form>,
     salt: Salt,
-    run_id: String,
+    /// What ids of requests begin with.
+    id: String,
 }
 
 impl Composer {
-    /// A composer for `plan`; `forms` are those of its workloads, in order.
-    pub fn new(plan: Plan, api: Api, forms: Vec<Form>, salt: Salt, run_id: String) -> Composer {
-        let recipe = Arc::new(Recipe { api, forms, salt, run_id });
+    /// A composer for `plan`; `forms` are those of its workloads, in order. Ids of requests begin with `id`.
+    pub fn new(plan: Plan, api: Api, forms: Vec<Form>, salt: Salt, id: String) -> Composer {
+        let recipe = Arc::new(Recipe { api, forms, salt, id });
         Composer { phase_start: plan.clone(), plan, composed: Vec::new(), recipe }
     }
 
@@ -216,8 +217,7 @@ impl Recipe {
         let options = &self.forms[turn.workload as usize].options;
         let max_tokens = turn.output_tokens_planned.unwrap_or_default();
         Outgoing {
-            // Point and repeat are 0 where there is no sweep.
-            id: format!("{}-0-0-{}", self.run_id, turn.request),
+            id: format!("{}-{}", self.id, turn.request),
             stream: options.stream,
             keep_answer,
             body: Bytes::from(options.body(self.api, messages, max_tokens)),

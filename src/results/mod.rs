@@ -6,6 +6,8 @@
 mod cells;
 pub mod columns;
 pub mod manifest;
+pub mod points;
+mod prune;
 pub mod reader;
 pub mod tables;
 pub mod text;

@@ -133,7 +133,11 @@ pub fn read(path: &Path, each: impl FnMut(usize, &RequestRecord)) -> Result<Fold
     Ok(folder)
 }
 
-fn read_manifest(folder: &Path) -> Result<Manifest, ReadError> {
+/// Reads the manifest of a folder.
+///
+/// # Errors
+/// When there is none, or none that this version knows.
+pub fn read_manifest(folder: &Path) -> Result<Manifest, ReadError> {
     #[derive(serde::Deserialize)]
     struct Form {
         format: u32,
@@ -428,7 +432,7 @@ impl Table {
 }
 
 /// Bytes of a file up to its last line break.
-fn whole_lines(file: &mut File, length: u64) -> io::Result<u64> {
+pub(super) fn whole_lines(file: &mut File, length: u64) -> io::Result<u64> {
     const LOOK: u64 = 64 << 10;
     let mut end = length;
     let mut found = 0;

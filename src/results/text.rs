@@ -49,7 +49,7 @@ fn write_cells<R>(columns: &[Column<R>], line: &mut String, write: impl Fn(&Colu
 }
 
 /// Quotes what stands from `start` on, if it must be.
-fn quote_from(start: usize, line: &mut String) {
+pub(super) fn quote_from(start: usize, line: &mut String) {
     if line.as_bytes()[start..].iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r')) {
         let quoted = line[start..].replace('"', "\"\"");
         line.truncate(start);

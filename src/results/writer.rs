@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::columns::RequestRow;
 use super::manifest::Manifest;
+use super::prune::prune;
 use super::tables::{GAPS, SUMMARY, TIMELINE};
 use super::text::{Column, write_header, write_row};
 use crate::stats::{GapRow, SummaryRow, TimelineRow};
@@ -99,6 +100,8 @@ pub struct Writer {
     gaps: Table,
     summary: Table,
     timeline: Table,
+    /// Only of sweeps.
+    points: Option<Table>,
 }
 
 impl Writer {
@@ -113,12 +116,48 @@ impl Writer {
             gaps: Table::create(folder.join("gaps.csv"), GAPS)?,
             summary: Table::create(folder.join("summary.csv"), SUMMARY)?,
             timeline: Table::create(folder.join("timeline.csv"), TIMELINE)?,
+            points: None,
             folder,
         };
         let path = writer.folder.join("scenario.toml");
         fs::write(&path, scenario).map_err(|source| ResultsError::Write { path, source })?;
         writer.write_manifest(manifest)?;
         Ok(writer)
+    }
+
+    /// Makes `points.csv` with this header row, which ends with a line break.
+    ///
+    /// # Errors
+    /// When it is there already, or cannot be written to.
+    pub fn create_points(&mut self, header: &str) -> Result<(), ResultsError> {
+        self.points = Some(Table::begin(self.folder.join("points.csv"), header)?);
+        Ok(())
+    }
+
+    /// Goes on with the files in `folder`, an interrupted sweep's, after all rows of runs that did not end were removed:
+    /// `is_done` says of point and repeat whether theirs did. Returns how many rows of requests that were.
+    ///
+    /// # Errors
+    /// When a file is missing, or cannot be replaced or written to.
+    pub fn resume(
+        folder: &Path,
+        is_done: &dyn Fn((Option<u32>, Option<u32>)) -> bool,
+    ) -> Result<(Writer, u64), ResultsError> {
+        let open = |name: &str| {
+            let path = folder.join(name);
+            let removed = prune(&path, is_done)?;
+            Ok::<_, ResultsError>((Table::open(path)?, removed))
+        };
+        let (requests, removed) = open("requests.csv")?;
+        let writer = Writer {
+            requests,
+            gaps: open("gaps.csv")?.0,
+            summary: open("summary.csv")?.0,
+            timeline: open("timeline.csv")?.0,
+            points: Some(open("points.csv")?.0),
+            folder: folder.to_owned(),
+        };
+        Ok((writer, removed))
     }
 
     /// Where the results are.
@@ -141,7 +180,19 @@ impl Writer {
     pub fn flush(&mut self) -> Result<(), ResultsError> {
         [&mut self.requests, &mut self.gaps, &mut self.summary, &mut self.timeline]
             .into_iter()
+            .chain(&mut self.points)
             .try_for_each(Table::flush)
+    }
+
+    /// Adds a line to `points.csv`: that of a run that has ended. Without the file nothing is added.
+    ///
+    /// # Errors
+    /// When the file cannot be written to.
+    pub fn point(&mut self, line: &str) -> Result<(), ResultsError> {
+        self.points.as_mut().map_or(Ok(()), |points| {
+            points.rows.push_str(line);
+            points.flush()
+        })
     }
 
     /// Adds rows to `gaps.csv`: those of a point and repeat that has ended.
@@ -241,12 +292,29 @@ struct Table {
 
 impl Table {
     fn create<R>(path: PathBuf, columns: &[Column<R>]) -> Result<Table, ResultsError> {
+        let mut header = String::new();
+        write_header(columns, &mut header);
+        Table::begin(path, &header)
+    }
+
+    fn begin(path: PathBuf, header: &str) -> Result<Table, ResultsError> {
         let file =
             File::create_new(&path).map_err(|source| ResultsError::Create { path: path.clone(), source })?;
-        let mut table = Table { path, file, rows: String::new(), written: 0 };
-        write_header(columns, &mut table.rows);
+        let mut table = Table { path, file, rows: header.to_owned(), written: 0 };
         table.flush()?;
         Ok(table)
+    }
+
+    /// Opens a table to add rows to it.
+    fn open(path: PathBuf) -> Result<Table, ResultsError> {
+        let opened = File::options().write(true).open(&path).and_then(|mut file| {
+            let written = io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
+            Ok((file, written))
+        });
+        match opened {
+            Ok((file, written)) => Ok(Table { path, file, rows: String::new(), written }),
+            Err(source) => Err(ResultsError::Write { path, source }),
+        }
     }
 
     fn push<R>(&mut self, columns: &[Column<R>], row: &R) -> Result<(), ResultsError> {

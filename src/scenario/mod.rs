@@ -7,6 +7,7 @@
 
 mod fields;
 pub mod keys;
+mod measure;
 mod origin;
 mod overlay;
 mod phase;
@@ -18,6 +19,7 @@ mod schema;
 mod secret;
 mod source;
 mod suggest;
+mod sweep;
 mod transport;
 mod tree;
 mod url;
@@ -38,6 +40,7 @@ pub use resolved::{explained, resolved};
 pub use schema::schema;
 pub use secret::Secret;
 pub use source::Overrides;
+pub use sweep::{Axis, Order, Point, Step, Sweep};
 pub use transport::{Connections, Retries, Stamps, TlsOptions, Transport};
 pub use url::{Scheme, TargetUrl, UrlError};
 
@@ -64,6 +67,8 @@ pub struct Scenario {
     pub phases: Vec<Phase>,
     /// When the run is stopped before its end.
     pub stop: StopRules,
+    /// Points at which it is run; `None` to run it once as it is.
+    pub sweep: Option<Sweep>,
 }
 
 /// The server under load.
@@ -158,8 +163,10 @@ pub struct RequestOptions {
 /// A scenario that can be run, and what its author should know first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// The scenario.
+    /// The scenario; with a sweep, that of its first point.
     pub scenario: Scenario,
+    /// The scenario of each point of its sweep, as [`Sweep::points`] has them; empty without one.
+    pub points: Vec<Scenario>,
     /// Warnings, none of them an error.
     pub warnings: Diagnostics,
     /// Where each value was said.

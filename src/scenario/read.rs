@@ -4,6 +4,7 @@
 //! not be read is `None`, and its problem has been reported where it was found.
 
 mod phase;
+mod sweep;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use serde_json::{Map, Number};
 use super::fields::{Fields, Problems, abridged};
 use super::origin::Origins;
 use super::secret::is_secret_name;
-use super::source::{self, Document};
+use super::source::{self, Document, Layers};
 use super::transport;
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
@@ -27,21 +28,78 @@ use crate::distribution::Distribution;
 use crate::protocol::Api;
 use crate::stats::{Slo, SloMetric};
 
-pub(super) fn read(document: &Document) -> Result<Loaded, Diagnostics> {
+/// Reads a scenario, and that of every point of its sweep.
+pub(super) fn read(layers: &Layers) -> Result<Loaded, Diagnostics> {
+    let mut document = layers.document(&[]);
+    if document.root.entry("sweep").is_none() {
+        return read_one(&document);
+    }
+    let Some(axes) = sweep::axes(&document) else {
+        // What is missing may be what an axis was meant to set.
+        document.sources.is_partial = true;
+        return read_one(&document);
+    };
+    let (mut read, mut problems) = (Vec::new(), Diagnostics::default());
+    for point in axes.sweep.points() {
+        let document = layers.document(&axes.settings(&point));
+        let found = match read_one(&document) {
+            Ok(mut loaded) => {
+                let found = std::mem::take(&mut loaded.warnings);
+                let odd = read.first().and_then(|first: &Loaded| differs(&first.scenario, &loaded.scenario, &document));
+                read.push(loaded);
+                found.iter().cloned().chain(odd).collect::<Vec<_>>()
+            }
+            Err(found) => found.iter().cloned().collect(),
+        };
+        for problem in found {
+            // Most are those of every point.
+            if !problems.iter().any(|known| *known == problem) {
+                problems.push(problem);
+            }
+        }
+    }
+    problems.sort();
+    if problems.has_errors() || read.is_empty() {
+        return Err(problems);
+    }
+    let points = read.iter().map(|loaded| loaded.scenario.clone()).collect();
+    let first = read.swap_remove(0);
+    Ok(Loaded { points, warnings: problems, ..first })
+}
+
+/// What must be the same for all points, since rows and figures go by it: names and limits.
+fn differs(first: &Scenario, other: &Scenario, document: &Document) -> Option<Diagnostic> {
+    let phases = |scenario: &Scenario| {
+        scenario.phases.iter().map(|phase| (phase.name.clone(), phase.measure)).collect::<Vec<_>>()
+    };
+    let workloads = |scenario: &Scenario| {
+        let workloads = scenario.workloads.iter();
+        workloads.map(|workload| (workload.name.clone(), workload.slo.clone())).collect::<Vec<_>>()
+    };
+    if phases(first) == phases(other) && workloads(first) == workloads(other) {
+        return None;
+    }
+    let problem = Diagnostic::error("the points differ in names, limits, or in which phases are measured");
+    let at = document.root.entry("sweep").map(|entry| document.sources.location(entry.at));
+    let problem = Diagnostic { location: at, ..problem };
+    Some(problem.help("set other keys by the axes, and use several files where these must differ"))
+}
+
+fn read_one(document: &Document) -> Result<Loaded, Diagnostics> {
     let problems = Problems::new(&document.sources, document.problems.clone());
-    let scenario = scenario(&Fields::top(&problems, &document.root));
+    let scenario = scenario(&Fields::top(&problems, &document.root), document);
     let problems = problems.into_sorted();
     match scenario {
         Some(scenario) if !problems.has_errors() => {
             let origins = Origins::of(&document.root, &document.sources);
-            Ok(Loaded { scenario, warnings: problems, origins })
+            Ok(Loaded { scenario, points: Vec::new(), warnings: problems, origins })
         }
         _ if problems.has_errors() => Err(problems),
         _ => Err(Diagnostic::error("the scenario cannot be read").at(document.sources.file()).into()),
     }
 }
 
-fn scenario(top: &Fields<'_>) -> Option<Scenario> {
+fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
     let name = top.value("name", Field::name);
     let seed = top.value("seed", Field::integer);
     let about = top.free("about").map(|table| about(top, table)).unwrap_or_default();
@@ -84,9 +142,17 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
         let at = top.table("target").and_then(|target| target.place("connections"));
         top.problems.error(at, message, "use `load.closed` in every phase, or another value");
     }
+    let sweep = top.has("sweep").then(|| {
+        let fields = top.table("sweep")?;
+        Some(sweep::sweep(&fields, &document.set)?.sweep)
+    });
     let workloads = workloads.filter(|workloads| !workloads.is_empty())?;
     let phases = phases.filter(|phases| !phases.is_empty())?;
-    Some(Scenario { name: name?, seed, about, target: target?, workloads, phases, stop: stop? })
+    let sweep = match sweep {
+        Some(sweep) => Some(sweep?),
+        None => None,
+    };
+    Some(Scenario { name: name?, seed, about, target: target?, workloads, phases, stop: stop?, sweep })
 }
 
 fn about(fields: &Fields<'_>, table: &tree::Table) -> BTreeMap<String, String> {

@@ -189,7 +189,7 @@ impl Stage {
             },
         });
         let plan = self.plan(scenario);
-        Composer::new(plan, scenario.target.api, forms.collect(), Salt(self.salt), "run".to_owned())
+        Composer::new(plan, scenario.target.api, forms.collect(), Salt(self.salt), "run-0-0".to_owned())
     }
 
     /// Plays against a server that answers each request as `script` says.
@@ -274,6 +274,7 @@ impl Stage {
             seed: Seed(scenario.seed.unwrap()),
             shard: self.shard,
             start_at: None,
+            origin: None,
             stop,
         };
         let mut source = Source::inline(self.composer(&scenario));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fallback, Key, Kind, Table, schedule};
+use super::{Fallback, Key, Kind, Table, schedule, sweep};
 use crate::sim::Profile;
 
 pub(super) const fn key(
@@ -101,6 +101,13 @@ load.poisson = "6/s""#,
                 Fallback::None("the defaults of its keys"),
                 "{ errors_in_a_row = 20 }",
                 "When the run is stopped before its end.",
+            ),
+            key(
+                "sweep",
+                Kind::Table("sweep"),
+                Fallback::None("the scenario is run once"),
+                r#"{ axis = [{ name = "users", key = "phase.steady.load.closed.users", values = [1, 8] }] }"#,
+                "The same with other values of some keys, point by point.",
             ),
         ],
     },
@@ -549,6 +556,11 @@ output.max_tokens.uniform.max = "4Ki""#,
     schedule::PHASE_LOAD_TRACE,
     schedule::PHASE_LOAD_CLOSED,
     schedule::STOP,
+    sweep::SWEEP,
+    sweep::SWEEP_AXIS,
+    sweep::SWEEP_VALUES,
+    sweep::SWEEP_LINEAR,
+    sweep::SWEEP_GEOMETRIC,
     Table {
         path: "slo",
         doc: "Limits one request must keep, all of them together.",
