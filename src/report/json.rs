@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::results::Manifest;
-use crate::results::manifest::{FindingEntry, PhaseEntry, State};
+use crate::results::manifest::{FindingEntry, PhaseEntry, PointEntry, State};
 use crate::stats::SummaryRow;
 use crate::stats::metrics::{Source, metric};
 
@@ -26,6 +26,7 @@ pub fn object(manifest: &Manifest, rows: &[SummaryRow], folder: &Path) -> String
         verdict: verdict.map(|verdict| verdict.verdict.as_str()),
         findings: verdict.map_or(&[], |verdict| verdict.findings.as_slice()),
         phases: &manifest.phases,
+        points: &manifest.points,
         figures: figures(rows),
     };
     serde_json::to_string(&summary).expect("names are text and numbers are finite or null")
@@ -43,6 +44,9 @@ struct Summary<'a> {
     verdict: Option<&'a str>,
     findings: &'a [FindingEntry],
     phases: &'a [PhaseEntry],
+    /// Runs of a sweep.
+    #[serde(skip_serializing_if = "<[PointEntry]>::is_empty")]
+    points: &'a [PointEntry],
     figures: Vec<Group<'a>>,
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::figure::{NONE, grouped, percent, short, time};
+use super::points;
 use crate::record::Outcome;
 use crate::results::Manifest;
 use crate::results::manifest::{FindingEntry, PhaseEntry, State};
@@ -35,6 +36,12 @@ const STATISTICS: [&str; 4] = ["p50", "p90", "p99", "max"];
 pub fn text(manifest: &Manifest, rows: &[SummaryRow]) -> String {
     let mut text = headline(manifest);
     text.push('\n');
+    if !manifest.points.is_empty() {
+        text.push('\n');
+        text.push_str(&points::text(manifest, rows));
+        write_findings(manifest, &mut text);
+        return text;
+    }
     for section in sections(rows) {
         text.push('\n');
         section.write(manifest, &mut text);
