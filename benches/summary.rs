@@ -117,7 +117,10 @@ fn manifest(rows: u64) -> Manifest {
         }],
         workloads: vec![WorkloadEntry::new("chat", &Slo::default())],
         skipped_rows: Vec::new(),
+        memory: None,
         about: BTreeMap::new(),
         verdict: None,
+        points: Vec::new(),
+        resumed: Vec::new(),
     }
 }

@@ -55,10 +55,7 @@ impl Clock {
     ///
     /// # Errors
     /// When the runtime or its timer cannot be had.
-    pub fn run_real_from<F: Future>(
-        start: Duration,
-        main: impl FnOnce(Clock) -> F,
-    ) -> io::Result<F::Output> {
+    pub fn run_real_from<F: Future>(start: Duration, main: impl FnOnce(Clock) -> F) -> io::Result<F::Output> {
         let runtime = build_runtime(false)?;
         // The kernel may delay a sleeping thread by its slack, 50 µs by default. A refusal costs only precision.
         let _ = nix::sys::prctl::set_timerslack(1);

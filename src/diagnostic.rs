@@ -170,17 +170,34 @@ impl Diagnostics {
         self.errors += u64::from(diagnostic.severity == Severity::Error);
         if self.kept.len() < MOST_KEPT {
             self.kept.push(diagnostic);
-        } else {
-            self.more += 1;
+            return;
+        }
+        self.more += 1;
+        // What stops a run is shown before what does not.
+        let is_warning = |kept: &&mut Diagnostic| kept.severity == Severity::Warning;
+        if diagnostic.severity == Severity::Error
+            && let Some(place) = self.kept.iter_mut().rfind(is_warning)
+        {
+            *place = diagnostic;
         }
     }
 
     /// Adds all of `others`.
     pub fn append(&mut self, others: Diagnostics) {
-        let room = MOST_KEPT - self.kept.len();
-        self.errors += others.errors;
-        self.more += others.more + others.kept.len().saturating_sub(room) as u64;
-        self.kept.extend(others.kept.into_iter().take(room));
+        let counted_only =
+            others.errors - others.kept.iter().filter(|one| one.severity == Severity::Error).count() as u64;
+        self.errors += counted_only;
+        self.more += others.more;
+        others.kept.into_iter().for_each(|one| self.push(one));
+    }
+
+    /// Adds those of `others` that are not there yet.
+    pub fn append_new(&mut self, others: Diagnostics) {
+        for other in others.kept {
+            if !self.kept.contains(&other) {
+                self.push(other);
+            }
+        }
     }
 
     /// Puts them into the order of the files, and of lines within a file.
@@ -191,6 +208,11 @@ impl Diagnostics {
     /// Those kept.
     pub fn iter(&self) -> std::slice::Iter<'_, Diagnostic> {
         self.kept.iter()
+    }
+
+    /// How many there are besides those kept.
+    pub fn more(&self) -> u64 {
+        self.more
     }
 
     /// Whether there are none.
@@ -288,6 +310,7 @@ warning: row skipped
         assert!(all.has_errors());
         assert_eq!(all.iter().count(), 100);
         assert!(all.render(Style::Plain).ends_with("and 41 more problems\n"));
+        assert_eq!((all.more(), all.iter().filter(|one| one.message == "last").count()), (41, 1));
     }
 
     #[test]

@@ -92,7 +92,7 @@ fn round_half_even(value: u64, unit: u64) -> u64 {
     }
 }
 
-/// Why a text is not a duration, rate or number of tokens. It says what is wrong, the form expected, and an
+/// Why a text is not a duration, rate, size or number of tokens. It says what is wrong, the form expected, and an
 /// example; never the text itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitError {
@@ -124,6 +124,8 @@ const DURATION_FORM: &str =
     r#"a duration is a number with `us`, `ms`, `s`, `m` or `h`, such as "250ms" or "1m30s""#;
 const RATE_FORM: &str = r#"a rate is a number per `s`, `min` or `h`, such as "6/s" or "90/min""#;
 const TOKENS_FORM: &str = r#"a number of tokens is a whole number, with `k` (1,000s) or `Ki` (1,024s) in quotes, such as 4096 or "4Ki""#;
+
+const BYTES_FORM: &str = r#"a size is a number with `GB`, `GiB` or the like, such as "24GiB" or "141GB""#;
 
 /// Units of durations, largest first, with their nanoseconds.
 const DURATION_UNITS: [(&str, u64); 6] = [
@@ -257,6 +259,40 @@ pub fn parse_tokens(text: &str) -> Result<u64, UnitError> {
     number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).ok_or(refuse("it is too large"))
 }
 
+/// Units of sizes, largest first, with their bytes.
+const BYTE_UNITS: [(&str, u64); 9] = [
+    ("TiB", 1 << 40),
+    ("TB", 1_000_000_000_000),
+    ("GiB", 1 << 30),
+    ("GB", 1_000_000_000),
+    ("MiB", 1 << 20),
+    ("MB", 1_000_000),
+    ("KiB", 1 << 10),
+    ("kB", 1_000),
+    ("B", 1),
+];
+
+/// Reads a size given as text: `"24GiB"`, `"141 GB"`, `"1.5GB"`.
+///
+/// # Errors
+/// When the text is anything else, not a whole number of bytes, or passes 2⁶⁴.
+pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
+    let refuse = |problem| UnitError { problem, form: BYTES_FORM };
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit = unit.strip_prefix(' ').unwrap_or(unit);
+    let Some(&(_, bytes)) = BYTE_UNITS.iter().find(|(name, _)| *name == unit) else {
+        return Err(refuse("the unit is not one of `B`, `kB`, `KiB`, `MB`, `MiB`, `GB`, `GiB`, `TB`, `TiB`"));
+    };
+    scaled(number, bytes).ok_or(refuse("the number cannot be read to the byte"))
+}
+
+/// Writes a size as [`parse_bytes`] reads it, in the largest unit that gives a whole number.
+pub fn write_bytes(bytes: u64) -> String {
+    let whole = BYTE_UNITS.iter().find(|(_, unit)| bytes >= *unit && bytes.is_multiple_of(*unit));
+    whole.map_or("0B".to_owned(), |(name, unit)| format!("{}{name}", bytes / unit))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,7 +360,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn sizes_are_read_from_text() {
+        let cases = [("24GiB", 24 << 30), ("141 GB", 141_000_000_000), ("1.5kB", 1_500), ("7B", 7)];
+        for (text, bytes) in cases {
+            assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
+        }
+        for text in ["", "24", "GB", "24 gb", "1.5B", "-1GB", "24  GiB", "99999999TiB", "1.GB"] {
+            assert!(parse_bytes(text).unwrap_err().to_string().contains("24GiB"), "{text}");
+        }
+    }
+
     proptest::proptest! {
+        #[test]
+        fn a_written_size_reads_the_same(bytes: u64, unit in 0..9_usize) {
+            for bytes in [bytes, bytes % 1_000 * BYTE_UNITS[unit].1] {
+                proptest::prop_assert_eq!(parse_bytes(&write_bytes(bytes)), Ok(bytes));
+            }
+        }
+
         #[test]
         fn a_written_duration_reads_the_same(ns: u64) {
             let duration = Duration::from_nanos(ns);
@@ -341,7 +395,7 @@ mod tests {
 
         #[test]
         fn any_text_is_read_or_refused(text: String) {
-            let _ = (parse_duration(&text), parse_rate(&text), parse_tokens(&text));
+            let _ = (parse_duration(&text), parse_rate(&text), parse_tokens(&text), parse_bytes(&text));
         }
     }
 }

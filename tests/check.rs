@@ -234,6 +234,99 @@ fn what_follows_a_phase_that_the_server_ends_is_not_claimed_to_be_known() {
     assert!(!warnings.contains("sends nothing") && !warnings.contains("ends with its data"), "{warnings}");
 }
 
+/// Steady short requests, and long ones injected among them.
+const MIXED: &str = r#"
+name = "mixed"
+seed = 5
+target.sim.profile = "8b-h100"
+[[workload]]
+name = "short"
+prompt.synthetic = 20
+output.max_tokens = 10
+session = { turns = 3, think = "10ms" }
+[[workload]]
+name = "long"
+prompt.synthetic = 2000
+output.max_tokens = 4
+[[phase]]
+name = "steady"
+duration = "20s"
+load.constant = "5/s"
+[[phase.also]]
+name = "injected"
+load.constant = "1/s"
+workloads = ["long"]
+[[phase]]
+name = "alone"
+requests = 30
+workloads = ["short"]
+load.closed = 2
+"#;
+
+#[test]
+fn every_load_of_a_phase_is_previewed_and_counted_as_it_will_be_sent() {
+    let folder = Folder::new(&[("load.toml", MIXED)]);
+    let ended = folder.done(&["check", "load.toml", "--service-time", "2s"]);
+    insta::assert_snapshot!(ended.out, @r"
+load.toml: mixed → simulated 8b-h100, seed 5
+
+phase       start  end  load          requests  measured  in flight
+steady      0s     20s  constant 5/s  300       300       about 30, peak 30
++ injected              constant 1/s  20                  about 2, peak 2
+alone       20s    –    2 users       30        30        about 2, peak 2
+
+workload  share   prompt       answer, at most
+short     94.3 %  20 words     10 tokens
+long      5.7 %   2,000 words  4 tokens
+
+answers: at most 3,380 tokens in all
+Times leave out how long each phase drains. Prompts are counted in words: how many tokens they are, the model decides.
+");
+    folder.done(&["rehearse", "load.toml", "--out", "out", "--quiet"]);
+    let rows = folder.read("out/requests.csv");
+    let sent = |workload: &str| rows.lines().filter(|line| line.contains(&format!(",{workload},"))).count();
+    let seen = folder.looked_at(&["--plan", "10000"]);
+    let workloads = &seen["preview"]["workloads"];
+    assert_eq!((workloads[0]["requests"].as_f64(), sent("short")), (Some(330.0), 330));
+    assert_eq!((workloads[1]["requests"].as_f64(), sent("long")), (Some(20.0), 20));
+    let plan = seen["plan"].as_array().unwrap();
+    assert_eq!(plan.len(), 350);
+    let injected = plan.iter().filter(|request| request["load"] == "injected").collect::<Vec<_>>();
+    assert_eq!(injected.len(), 20);
+    assert_eq!(injected[19]["due_s"], 19.0);
+    let refused = folder.run(&["check", "load.toml", "--service-time", "0s"]);
+    assert!(refused.code == 2 && refused.err.contains("a request takes some time"), "{}", refused.err);
+}
+
+#[test]
+fn check_and_run_agree_on_a_plan_that_data_cannot_serve() {
+    let folder = folder();
+    let set = ["--set", "workload.rows.prompt.dataset.when_exhausted=\"error\""];
+    let checked = folder.run(&[&["check", "load.toml"][..], &set].concat());
+    let ran = folder.run(&[&["rehearse", "load.toml", "--out", "out"][..], &set].concat());
+    let error = "error: phase `open` asks for more rows than workload `rows` has";
+    assert!(checked.code == 2 && checked.err.contains(error), "{}", checked.err);
+    assert!(ran.code == 2 && ran.err.contains(error), "{}", ran.err);
+    // Few enough for the rows there are, for all that the count would allow.
+    let few = [
+        &set[..],
+        &[
+            "--set",
+            "phase.open.duration=3s",
+            "--set",
+            "phase.open.load.poisson.rate=0.5/s",
+            "--set",
+            "phase.closed.requests=2",
+            "--set",
+            "seed=1",
+        ],
+    ]
+    .concat();
+    let checked = folder.run(&[&["check", "load.toml"][..], &few].concat());
+    let ran = folder.run(&[&["rehearse", "load.toml", "--out", "few"][..], &few].concat());
+    assert_eq!((checked.code, ran.code), (0, 0), "{} {}", checked.err, ran.err);
+}
+
 #[test]
 fn a_long_plan_is_looked_at_in_part_in_little_memory() {
     let folder = folder();
@@ -457,7 +550,7 @@ fn c152_an_answer_without_a_stated_length_is_bounded_and_the_bound_is_shown() {
 
 #[test]
 fn every_scenario_that_init_writes_is_sound_and_runs_at_once() {
-    for kind in ["open-loop", "closed-loop", "dataset", "mixed", "extends"] {
+    for kind in ["open-loop", "closed-loop", "dataset", "mixed", "extends", "sweep"] {
         let folder = Folder::new(&[]);
         let told = folder.done(&["init", "mine.toml", "--kind", kind]).out;
         assert!(told.contains("tonnage rehearse mine.toml"), "{told}");
@@ -505,4 +598,23 @@ fn shells_and_the_manual_know_every_command() {
     folder.done(&["man", "--out", "."]);
     assert!(folder.read("tonnage-check.1").contains("resolved"));
     assert_eq!(folder.run(&["man", "--out", "nowhere"]).code, 2);
+}
+
+#[test]
+fn a_model_is_shown_with_what_it_takes_and_how_many_sequences_fit() {
+    let folder = folder();
+    let model = "[model]\nlayers = 28\nkv_heads = 4\nhead_size = 128\nkv_type = \"bf16\"\n\
+                 weights = \"15.24GB\"\nmemory = \"24GiB\"\n";
+    folder.write("load.toml", &format!("{LOAD}{model}"));
+    let ended = folder.done(&["check", "load.toml"]);
+    let shown = ended.out.lines().filter(|line| line.starts_with("model") || line.starts_with("sequences"));
+    insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n"), @"
+    model: a token takes 56.0 KiB of memory, the weights 14.2 GiB, so that at most 138,686 tokens fit
+    sequences that fit at once: 135 of 1Ki, 67 of 2Ki, 33 of 4Ki, 16 of 8Ki, 8 of 16Ki, 4 of 32Ki, 2 of 64Ki, 1 of 128Ki
+    ");
+    let memory = &folder.looked_at(&[])["preview"]["memory"];
+    assert_eq!(memory["kv_bytes_per_token"], 57_344.0);
+    assert_eq!(memory["kv_tokens"], 138_686);
+    let without = folder.done(&["check", "load.toml", "--set", "model.weights=\"24GB\""]);
+    assert!(without.out.contains("the weights 22.4 GiB: they do not fit"), "{}", without.out);
 }

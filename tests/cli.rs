@@ -19,6 +19,8 @@ mod secrets;
 mod server;
 #[path = "cli/sim.rs"]
 mod sim;
+#[path = "cli/sweep.rs"]
+mod sweep;
 #[path = "cli/target.rs"]
 mod target;
 #[path = "cli/usage.rs"]

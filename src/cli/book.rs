@@ -11,12 +11,14 @@ use super::resume::Resume;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{json, terminal};
 use crate::results::manifest::{
-    ClockKind, FORMAT, PhaseEntry, PointEntry, PointState, ResumeEntry, Setting, SkippedRows, State, Timeouts,
-    VerdictEntry, WorkloadEntry,
+    ClockKind, FORMAT, PhaseEntry, PointEntry, PointState, ResumeEntry, Setting, SkippedRows, State,
+    Timeouts, VerdictEntry, WorkloadEntry,
 };
+use crate::results::memory::MemoryEntry;
 use crate::results::{Manifest, Place, ResultsError, Writer, points, reader};
 use crate::scenario::{Endpoint, Load};
 use crate::stats::SummaryRow;
+use crate::stats::memory::BLOCK_TOKENS;
 
 /// What a run knows of itself before its first request.
 pub(super) struct Facts<'a> {
@@ -127,6 +129,7 @@ impl<'a> Facts<'a> {
                 .map(|workload| WorkloadEntry::new(&workload.name, &workload.slo))
                 .collect(),
             skipped_rows: self.skipped_rows(),
+            memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, BLOCK_TOKENS)),
             about: scenario.about.clone(),
             verdict: None,
             points: Vec::new(),
@@ -172,7 +175,8 @@ impl Book<'_> {
         let writer = writer.ok_or_else(|| Failure::unexpected("a run began before the last was over"))?;
         if let Some(run) = step.run {
             if !self.facts.quiet {
-                let settings = settings(step).iter().map(|it| format!("{} = {}", it.axis, it.value)).collect::<Vec<_>>();
+                let settings =
+                    settings(step).iter().map(|it| format!("{} = {}", it.axis, it.value)).collect::<Vec<_>>();
                 super::series::announce(step, &settings.join(", "));
             }
             self.manifest.phases.extend(phase_entries(step));
@@ -200,11 +204,8 @@ impl Book<'_> {
                     fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
             }
         }
-        let mut tables = vec![
-            writer.gaps(&fold.gaps()),
-            writer.summary(&summary),
-            writer.timeline(&seconds.rows()),
-        ];
+        let mut tables =
+            vec![writer.gaps(&fold.gaps()), writer.summary(&summary), writer.timeline(&seconds.rows())];
         match step.run {
             None => self.manifest.verdict = Some(verdict),
             Some(run) => {

@@ -2,14 +2,20 @@
 
 mod amounts;
 mod caveats;
+mod in_flight;
 mod json;
+mod law;
 mod lengths;
+mod listing;
+mod look;
+mod points;
 mod preview;
 mod text;
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -18,12 +24,15 @@ use super::prepare::{scan_datasets, style};
 use crate::dataset::Dataset;
 use crate::diagnostic::Diagnostics;
 use crate::scenario::{Loaded, Overrides, Scenario, explained, load};
+use crate::units::parse_duration;
+use points::PointPreview;
 use preview::Preview;
 
 const EXAMPLES: &str = "\
 Examples:
   tonnage check scenarios/*.toml
   tonnage check chat.toml --set phase.steady.load.poisson.rate=12/s --plan 20
+  tonnage check chat.toml --service-time 8s
   tonnage check chat.toml --resolved
 
 Exit codes: 0 all can be run · 2 one cannot";
@@ -43,9 +52,17 @@ pub(super) struct CheckArgs {
     /// List the first N planned requests
     #[arg(long, value_name = "N")]
     plan: Option<u64>,
+    /// How long a request takes, to estimate how many will be in flight
+    #[arg(long, value_name = "DURATION", value_parser = service_time)]
+    service_time: Option<Duration>,
     /// Print one JSON object
     #[arg(long)]
     json: bool,
+}
+
+fn service_time(text: &str) -> Result<Duration, String> {
+    let time = parse_duration(text).map_err(|error| error.to_string())?;
+    if time.is_zero() { Err("a request takes some time".to_owned()) } else { Ok(time) }
 }
 
 /// A scenario that was looked at.
@@ -63,6 +80,8 @@ struct Sound {
     scenario: Arc<Scenario>,
     datasets: Vec<Option<Arc<Dataset>>>,
     preview: Preview,
+    /// Of a sweep.
+    points: Vec<PointPreview>,
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
@@ -71,7 +90,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let mut objects = Vec::new();
     let mut is_first = true;
     for file in &args.files {
-        let checked = check(file, &overrides);
+        let checked = check(file, &overrides, args.service_time);
         if checked.sound.is_none() {
             ending = Exit::Usage;
         }
@@ -89,20 +108,45 @@ pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     Ok(ending)
 }
 
-fn check<'a>(file: &'a Path, overrides: &Overrides) -> Checked<'a> {
+fn check<'a>(file: &'a Path, overrides: &Overrides, service_time: Option<Duration>) -> Checked<'a> {
     let mut loaded = match load(file, overrides) {
         Ok(loaded) => loaded,
         Err(problems) => return Checked { file, problems, sound: None },
     };
     let mut problems = std::mem::take(&mut loaded.warnings);
     let scenario = Arc::new(loaded.scenario.clone());
-    let Ok(datasets) = scan_datasets(&scenario, true, &mut problems, &mut Vec::new()) else {
+    let mut shelf = Vec::new();
+    let Ok(datasets) = scan_datasets(&scenario, true, &mut problems, &mut shelf) else {
         return Checked { file, problems, sound: None };
     };
-    let preview = Preview::of(&scenario, &datasets);
+    let preview = Preview::of(&scenario, &datasets, service_time);
     caveats::add(&loaded, &datasets, &preview, &mut problems);
-    let sound = (!problems.has_errors()).then_some(Sound { loaded, scenario, datasets, preview });
+    let mut points = Vec::new();
+    for (index, point) in loaded.at_points().enumerate() {
+        let mut found = Diagnostics::default();
+        let Ok(datasets) = scan_datasets(&point.scenario, true, &mut found, &mut shelf) else {
+            problems.append_new(found);
+            return Checked { file, problems, sound: None };
+        };
+        if datasets.iter().any(Option::is_some) {
+            compare_with_data(&point, &datasets, &mut found);
+        }
+        problems.append_new(found);
+        points.push(PointPreview::of(&loaded, index, &Arc::new(point.scenario), &datasets));
+    }
+    let sound = (!problems.has_errors()).then_some(Sound { loaded, scenario, datasets, preview, points });
     Checked { file, problems, sound }
+}
+
+/// Holds the requests that a run will plan against the rows there are. A plan that a data set under
+/// `when_exhausted = "error"` cannot serve is an error.
+pub(super) fn compare_with_data(
+    loaded: &Loaded,
+    datasets: &[Option<Arc<Dataset>>],
+    problems: &mut Diagnostics,
+) {
+    let preview = Preview::of(&Arc::new(loaded.scenario.clone()), datasets, None);
+    caveats::add_of_data(loaded, datasets, &preview, problems);
 }
 
 fn show(checked: &Checked<'_>, args: &CheckArgs, is_first: bool) -> io::Result<()> {
@@ -122,6 +166,7 @@ fn show(checked: &Checked<'_>, args: &CheckArgs, is_first: bool) -> io::Result<(
         return out.flush();
     }
     text::write(&mut out, checked.file, sound)?;
+    points::write(&mut out, &sound.scenario, &sound.points)?;
     if let Some(most) = args.plan {
         text::write_plan(&mut out, sound, most)?;
     }

@@ -37,6 +37,8 @@ enum Purpose {
     Mixed,
     /// A scenario that changes another one, which is written too
     Extends,
+    /// The same load with more and more users: one folder, and a table of all points
+    Sweep,
 }
 
 impl Purpose {
@@ -47,6 +49,7 @@ impl Purpose {
             Purpose::Dataset => include_str!("init/dataset.toml"),
             Purpose::Mixed => include_str!("init/mixed.toml"),
             Purpose::Extends => include_str!("init/extends.toml"),
+            Purpose::Sweep => include_str!("init/sweep.toml"),
         }
     }
 
@@ -55,7 +58,7 @@ impl Purpose {
         match self {
             Purpose::Dataset => Some(("prompts.jsonl", include_str!("init/prompts.jsonl"))),
             Purpose::Extends => Some(("base.toml", include_str!("init/open-loop.toml"))),
-            Purpose::OpenLoop | Purpose::ClosedLoop | Purpose::Mixed => None,
+            Purpose::OpenLoop | Purpose::ClosedLoop | Purpose::Mixed | Purpose::Sweep => None,
         }
     }
 }

@@ -5,19 +5,20 @@ use std::io::IsTerminal as _;
 use std::sync::Arc;
 
 use super::args::ScenarioArgs;
+use super::check;
 use super::environment;
 use super::exit::Failure;
 use super::live::{patiently, say};
 use super::resume::Resume;
-use crate::dataset::{Dataset, RowOrder, Source, WhenExhausted};
-use crate::diagnostic::{Diagnostic, Diagnostics, Style};
+use crate::dataset::{Dataset, RowOrder, Source};
+use crate::diagnostic::{Diagnostics, Style};
 use crate::plan::Plan;
 use crate::plan::compose::Salt;
 use crate::plan::composer::{Composer, Form, Prompts};
 use crate::plan::shard::Shard;
 use crate::protocol::BodyOptions;
 use crate::results::ResultsError;
-use crate::scenario::{History, Load, Overrides, PromptSource, Requests, Scenario};
+use crate::scenario::{History, Overrides, PromptSource, Requests, Scenario};
 use crate::seed::Seed;
 use crate::sweep::Run;
 
@@ -72,22 +73,22 @@ pub(super) fn prepare(
     }
     let overrides = Overrides { set: args.overrides.clone(), target };
     let resume = args.resume.as_deref().map(Resume::read).transpose()?;
-    let loaded = crate::scenario::load(&args.file, &overrides).map_err(|problems| refused(&problems))?;
-    let mut scenario = loaded.scenario;
-    let mut notes = loaded.warnings;
+    let mut loaded = crate::scenario::load(&args.file, &overrides).map_err(|problems| refused(&problems))?;
+    let mut notes = std::mem::take(&mut loaded.warnings);
     let mut shelf = Vec::new();
-    let datasets = scan_datasets(&scenario, args.quiet, &mut notes, &mut shelf)?;
-    compare_requests_with_rows(&scenario, &datasets, &mut notes);
+    let datasets = scan_datasets(&loaded.scenario, args.quiet, &mut notes, &mut shelf)?;
+    check::compare_with_data(&loaded, &datasets, &mut notes);
     let mut points = Vec::new();
-    for scenario in loaded.points {
+    for point in loaded.at_points() {
         let mut found = Diagnostics::default();
-        let datasets = scan_datasets(&scenario, args.quiet, &mut found, &mut shelf)?;
-        compare_requests_with_rows(&scenario, &datasets, &mut found);
-        for note in found.iter().filter(|note| !notes.iter().any(|known| known == *note)).cloned().collect::<Vec<_>>() {
-            notes.push(note);
+        let datasets = scan_datasets(&point.scenario, args.quiet, &mut found, &mut shelf)?;
+        if datasets.iter().any(Option::is_some) {
+            check::compare_with_data(&point, &datasets, &mut found);
         }
-        points.push((scenario, datasets));
+        notes.append_new(found);
+        points.push((point.scenario, datasets));
     }
+    let mut scenario = loaded.scenario;
     if notes.has_errors() {
         return Err(refused(&notes));
     }
@@ -230,52 +231,9 @@ pub(super) fn scan_datasets(
     if notes.has_errors() { Err(refused(notes)) } else { Ok(datasets) }
 }
 
-/// Holds the requests asked for against the rows there are; a count that a data set under
-/// `when_exhausted = "error"` cannot serve is an error.
-fn compare_requests_with_rows(
-    scenario: &Scenario,
-    datasets: &[Option<Arc<Dataset>>],
-    notes: &mut Diagnostics,
-) {
-    let all: u64 = datasets.iter().flatten().map(|dataset| u64::from(dataset.rows())).sum();
-    let wanted = scenario.phases.iter().map(|phase| match phase.requests {
-        Some(Requests::Count(count)) => count,
-        Some(Requests::All) => all,
-        Some(Requests::PerUser(each)) => match phase.load {
-            Load::Closed { users, .. } => each.saturating_mul(users.into()),
-            Load::Open { .. } => each,
-        },
-        None => 0,
-    });
-    let wanted: u64 = wanted.sum();
-    for (workload, dataset) in scenario.workloads.iter().zip(datasets) {
-        let (PromptSource::Dataset(source), Some(dataset)) = (&workload.prompt, dataset) else { continue };
-        let rows = u64::from(dataset.rows());
-        if wanted <= rows || scenario.workloads.len() > 1 {
-            continue;
-        }
-        let message =
-            format!("workload `{}` has {rows} rows and the phases ask for {wanted} requests", workload.name);
-        match source.when_exhausted {
-            WhenExhausted::Error => notes.push(
-                Diagnostic::error(message)
-                    .help("ask for fewer, or set prompt.dataset.when_exhausted to \"repeat\" or \"stop\""),
-            ),
-            WhenExhausted::Stop => notes.push(
-                Diagnostic::warning(format!("{message}: the run ends with the last row"))
-                    .help("set prompt.dataset.when_exhausted = \"repeat\" to go round again"),
-            ),
-            WhenExhausted::Repeat => notes.push(
-                Diagnostic::warning(format!("{message}: rows repeat"))
-                    .help("a server with a prefix cache answers repeated prompts faster"),
-            ),
-        }
-    }
-}
-
 fn refused(problems: &Diagnostics) -> Failure {
     let mut message = problems.render(style());
-    let count = problems.iter().count();
+    let count = problems.iter().count() as u64 + problems.more();
     if count > 1 {
         let _ = write!(message, "\n{count} problems; nothing was sent");
     }

@@ -26,7 +26,8 @@ impl Resume {
         }
         manifest.points.retain(|entry| entry.state != PointState::Interrupted);
         let done = |point: Option<u32>, repeat: Option<u32>| is_done(&manifest.points, (point, repeat));
-        let phases = manifest.phases.iter().filter(|entry| done(entry.point, entry.repeat)).cloned().collect();
+        let phases =
+            manifest.phases.iter().filter(|entry| done(entry.point, entry.repeat)).cloned().collect();
         manifest.phases = phases;
         manifest.state = State::Running;
         manifest.verdict = None;

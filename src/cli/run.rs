@@ -29,12 +29,6 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let part = Part::read(&args.part)?;
     let mut prepared = prepare(&args.scenario, args.target.clone(), Purpose::Measure)?;
     part.apply(&mut prepared)?;
-    if prepared.scenario.sweep.is_some() && prepared.shard.is_part() {
-        let help = "run the points one by one, each from a file without `[sweep]`";
-        return Err(Failure::usage(format!(
-            "a sweep cannot be split into shards: they would not keep step between points\n  help: {help}"
-        )));
-    }
     let server = Server::of(&prepared)?;
     let embedded = server.embedded.is_some();
     let max_in_flight = target::descriptors(&prepared.scenario, prepared.shard, embedded)?;
@@ -142,7 +136,8 @@ struct Network {
 impl Stage for Network {
     async fn play(&mut self, playing: Playing<'_>) -> Result<Played, Failure> {
         let Playing { prepared, collector, origin, live } = playing;
-        let max_in_flight = target::descriptors(&prepared.scenario, prepared.shard, self.link.server.embedded.is_some())?;
+        let max_in_flight =
+            target::descriptors(&prepared.scenario, prepared.shard, self.link.server.embedded.is_some())?;
         if self.link.target != prepared.scenario.target {
             self.link = Link::to(&self.clock, prepared, Server::of(prepared)?, self.quiet).await?;
         }

@@ -92,7 +92,8 @@ pub(super) async fn play(
         end.origin_monotonic_ns = end.origin_monotonic_ns.or(played.origin_monotonic_ns);
         let stopped = played.ending != Ending::Complete;
         let (state, failure) = state_of(&played);
-        let is_over = run.is_none() || played.signal.is_some() || failure.is_some() || is_interrupted(&played);
+        let is_over =
+            run.is_none() || played.signal.is_some() || failure.is_some() || is_interrupted(&played);
         let collected = played.gathered.collector.finish(stopped, book.is_simulated());
         let whole = book.end(step, collected, state);
         signal = played.signal;
@@ -147,9 +148,11 @@ impl Pace {
         let left: Vec<Option<Duration>> =
             [run].into_iter().chain(grid.left()).map(|run| offered(&prepared.at(run))).collect();
         let number = grid.total() - grid.left().count();
-        format!("{number}/{}{}", grid.total(), self.left(&left).map_or(String::new(), |left| {
-            format!(", about {} left", rough(left))
-        }))
+        format!(
+            "{number}/{}{}",
+            grid.total(),
+            self.left(&left).map_or(String::new(), |left| { format!(", about {} left", rough(left)) })
+        )
     }
 
     fn end(&mut self) {
@@ -203,7 +206,8 @@ mod tests {
     #[test]
     fn the_time_left_follows_from_the_runs_so_far() {
         let second = Duration::from_secs(1);
-        let mut pace = Pace { began_ns: 0, taken: second * 30, offered: Some(second * 20), current: None, runs: 2 };
+        let mut pace =
+            Pace { began_ns: 0, taken: second * 30, offered: Some(second * 20), current: None, runs: 2 };
         assert_eq!(pace.left(&[Some(second * 20), Some(second * 60)]), Some(second * 120));
         pace.offered = None;
         assert_eq!(pace.left(&[None, None, None]), Some(second * 45));

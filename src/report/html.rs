@@ -102,7 +102,7 @@ fn write_findings(html: &mut String, manifest: &Manifest) {
 fn write_points(html: &mut String, manifest: &Manifest, rows: &[SummaryRow]) {
     let table = points::cells(manifest, rows);
     let Some((titles, lines)) = table.split_first() else { return };
-    html.push_str("<h2>Points</h2>\n<table>\n<tr>");
+    html.push_str("<h2>Points</h2>\n<div class=\"wide\"><table>\n<tr>");
     titles.iter().for_each(|title| *html += &format!("<th>{}</th>", escaped(title)));
     html.push_str("</tr>\n");
     for line in lines {
@@ -110,7 +110,7 @@ fn write_points(html: &mut String, manifest: &Manifest, rows: &[SummaryRow]) {
         line.iter().for_each(|cell| *html += &format!("<td>{}</td>", escaped(cell)));
         html.push_str("</tr>\n");
     }
-    html.push_str("</table>\n");
+    html.push_str("</table></div>\n");
 }
 
 fn write_course(html: &mut String, course: &Course<'_>) {

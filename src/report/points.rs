@@ -7,8 +7,11 @@ use crate::results::text::printable;
 use crate::stats::SummaryRow;
 use crate::stats::fold::ALL;
 
-/// Figures of the table: title, metric, statistic and how it is written.
-const FIGURES: [(&str, &str, &str, fn(f64) -> String); 9] = [
+/// Title, metric, statistic and how it is written.
+type Figure = (&'static str, &'static str, &'static str, fn(f64) -> String);
+
+/// Figures of the table.
+const FIGURES: [Figure; 9] = [
     ("sent/s", "achieved_rate", "value", short),
     ("success", "success", "value", percent),
     ("good", "attainment", "value", percent),
@@ -94,14 +97,17 @@ mod tests {
         };
         let points = vec![entry(1, "8", PointState::Complete), entry(2, "64", PointState::Stopped)];
         let of = |point: u32| {
-            rows.iter().filter(move |row| point == 1 || row.metric != "ttft").cloned().map(move |row| SummaryRow {
-                point: Some(point),
-                repeat: Some(1),
-                ..row
-            })
+            rows.iter()
+                .filter(move |row| point == 1 || row.metric != "ttft")
+                .cloned()
+                .map(move |row| SummaryRow { point: Some(point), repeat: Some(1), ..row })
         };
         let rows: Vec<SummaryRow> = of(1).chain(of(2)).filter(|row| row.metric != "tpot").collect();
         let manifest = Manifest { points, ..manifest };
-        insta::assert_snapshot!(text(&manifest, &rows), @"");
+        insta::assert_snapshot!(text(&manifest, &rows), @r#"
+        point  users       verdict  sent/s  success    good  TTFT p50  TTFT p90  TTFT p99  E2E p90  output/s
+            1      8  insufficient    7.07   98.6 %  51.9 %    389 ms    557 ms    595 ms   1.76 s       287
+            2     64       stopped    7.07   98.6 %  51.9 %         –         –         –   1.76 s       287
+        "#);
     }
 }

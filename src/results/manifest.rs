@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::memory::MemoryEntry;
 use crate::stats::{Finding, Slo, SloMetric, Verdict, WorkloadSetup};
 
 /// The number of this form of the manifest.
@@ -53,6 +54,9 @@ pub struct Manifest {
     pub workloads: Vec<WorkloadEntry>,
     /// Rows of data sets that were left out, by reason.
     pub skipped_rows: Vec<SkippedRows>,
+    /// The model in the server's memory, where the scenario tells of it.
+    #[serde(default)]
+    pub memory: Option<MemoryEntry>,
     /// Free text of the scenario's `[about]`.
     pub about: BTreeMap<String, String>,
     /// Whether the figures can be trusted; none while running. Of a sweep that of its best run.
@@ -308,9 +312,8 @@ impl VerdictEntry {
         let best = names.into_iter().find(has).unwrap_or(Verdict::Invalid.name());
         let mut found: Vec<(FindingEntry, usize)> = Vec::new();
         for finding in verdicts.clone().flat_map(|verdict| &verdict.findings) {
-            let key = |entry: &FindingEntry| {
-                (entry.kind.clone(), entry.severity.clone(), entry.phase.clone())
-            };
+            let key =
+                |entry: &FindingEntry| (entry.kind.clone(), entry.severity.clone(), entry.phase.clone());
             match found.iter_mut().find(|(known, _)| key(known) == key(finding)) {
                 Some((_, count)) => *count += 1,
                 None => found.push((finding.clone(), 1)),
@@ -393,6 +396,7 @@ pub(crate) mod tests {
                 reason: "no answer".to_owned(),
                 rows: 12,
             }],
+            memory: None,
             about: BTreeMap::new(),
             verdict: None,
             points: Vec::new(),
@@ -469,6 +473,7 @@ pub(crate) mod tests {
               "rows": 12
             }
           ],
+          "memory": null,
           "about": {},
           "verdict": {
             "verdict": "insufficient",

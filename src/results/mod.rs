@@ -6,6 +6,7 @@
 mod cells;
 pub mod columns;
 pub mod manifest;
+pub mod memory;
 pub mod points;
 mod prune;
 pub mod reader;

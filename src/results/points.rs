@@ -93,13 +93,18 @@ mod tests {
             verdict: Some(VerdictEntry::new(&[], true)),
         };
         let rows: Vec<SummaryRow> = figures()
-            .map(|(tag, statistic)| summary(tag, statistic, (tag == "ttft" && statistic == "p50").then_some(1.5)))
+            .map(|(tag, statistic)| {
+                summary(tag, statistic, (tag == "ttft" && statistic == "p50").then_some(1.5))
+            })
             .collect();
         let file = header(["users", "shape"].into_iter()) + &row(&entry, &rows);
         let mut reader = csv::Reader::from_reader(file.as_bytes());
         let header = reader.headers().unwrap().clone();
         let row = reader.records().next().unwrap().unwrap();
-        assert_eq!(header.iter().take(6).collect::<Vec<_>>(), ["users", "shape", "point", "repeat", "state", "verdict"]);
+        assert_eq!(
+            header.iter().take(6).collect::<Vec<_>>(),
+            ["users", "shape", "point", "repeat", "state", "verdict"]
+        );
         assert_eq!(row.iter().take(6).collect::<Vec<_>>(), ["8", "a,b", "2", "1", "complete", "valid"]);
         let told: Vec<_> = header.iter().zip(&row).skip(6).filter(|(_, cell)| !cell.is_empty()).collect();
         assert_eq!(told, [("ttft_p50", "1.5")]);
@@ -111,6 +116,9 @@ mod tests {
         let phase = PhaseSetup { name: "p".to_owned(), counts: true, open_loop: true };
         let rows = Fold::new(None, None, vec![phase], Vec::new()).summary();
         let all = rows.iter().filter(|row| row.phase == ALL && row.workload == ALL);
-        assert_eq!(all.map(|row| (row.metric, row.statistic)).collect::<Vec<_>>(), figures().collect::<Vec<_>>());
+        assert_eq!(
+            all.map(|row| (row.metric, row.statistic)).collect::<Vec<_>>(),
+            figures().collect::<Vec<_>>()
+        );
     }
 }

@@ -46,7 +46,8 @@ fn draft_of(path: &Path) -> PathBuf {
 
 /// Bytes to keep, header first, joined where they touch; and how many rows are not among them.
 fn kept_ranges(file: &File, whole: u64, keep: &dyn Fn(Key) -> bool) -> io::Result<(Vec<(u64, u64)>, u64)> {
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(file.take(whole));
+    let mut reader =
+        csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(file.take(whole));
     let mut record = csv::ByteRecord::new();
     let mut places = None;
     let mut ranges: Vec<(u64, u64)> = Vec::new();
@@ -64,9 +65,8 @@ fn kept_ranges(file: &File, whole: u64, keep: &dyn Fn(Key) -> bool) -> io::Resul
                 true
             }
             Some((point, repeat)) => {
-                let number = |place: Option<usize>| {
-                    std::str::from_utf8(record.get(place?)?).ok()?.parse::<u32>().ok()
-                };
+                let number =
+                    |place: Option<usize>| std::str::from_utf8(record.get(place?)?).ok()?.parse::<u32>().ok();
                 keep((number(point), number(repeat)))
             }
         };

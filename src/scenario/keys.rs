@@ -2,6 +2,7 @@
 //!
 //! A key enters here in the commit that makes it work; before that it is an unknown key.
 
+mod observed;
 mod schedule;
 mod sweep;
 mod tables;
@@ -94,6 +95,8 @@ pub enum Kind {
     Names,
     /// A part of a whole: 0.6 or `"60%"`.
     Share,
+    /// A number of bytes of at least 1.
+    Bytes,
     /// A number of tokens of at least 1.
     Tokens,
     /// A number of tokens, or a law they follow: the table `distribution`.
@@ -147,6 +150,7 @@ impl Kind {
             Kind::Levels => "a list of rates".to_owned(),
             Kind::Names => "a list of names".to_owned(),
             Kind::Share => "a share, such as 0.6 or `\"60%\"`".to_owned(),
+            Kind::Bytes => "a size, such as `\"24GiB\"`".to_owned(),
             Kind::Tokens => "a number of tokens".to_owned(),
             Kind::Distribution => "a number of tokens or a distribution".to_owned(),
             Kind::KeyPath => "the path of a key".to_owned(),
@@ -168,6 +172,7 @@ impl Kind {
         match self {
             Kind::Duration { .. } => Some("seconds"),
             Kind::Rate | Kind::Level | Kind::Levels => Some("per second"),
+            Kind::Bytes => Some("bytes"),
             Kind::Tokens | Kind::Distribution => Some("tokens"),
             _ => None,
         }

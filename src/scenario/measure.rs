@@ -48,7 +48,9 @@ impl Measure {
             }
             (Measure::Tokens, Value::Text(text)) => parse_tokens(text).ok().map(|tokens| tokens as f64),
             (Measure::Rate, Value::Text(text)) => parse_rate(text).ok().map(Rate::as_per_second),
-            (Measure::Duration, Value::Text(text)) => parse_duration(text).ok().map(|time| time.as_secs_f64()),
+            (Measure::Duration, Value::Text(text)) => {
+                parse_duration(text).ok().map(|time| time.as_secs_f64())
+            }
             _ => None,
         }
     }

@@ -8,6 +8,7 @@
 mod fields;
 pub mod keys;
 mod measure;
+mod model;
 mod origin;
 mod overlay;
 mod phase;
@@ -48,7 +49,7 @@ use crate::dataset;
 use crate::diagnostic::Diagnostics;
 use crate::distribution::Distribution;
 use crate::protocol::Api;
-use crate::stats::Slo;
+use crate::stats::{ModelMemory, Slo};
 
 /// A scenario, complete and consistent.
 #[derive(Clone, Debug, PartialEq)]
@@ -67,6 +68,8 @@ pub struct Scenario {
     pub phases: Vec<Phase>,
     /// When the run is stopped before its end.
     pub stop: StopRules,
+    /// The model in the server's memory, where something is said of it.
+    pub model: Option<ModelMemory>,
     /// Points at which it is run; `None` to run it once as it is.
     pub sweep: Option<Sweep>,
 }
@@ -171,6 +174,18 @@ pub struct Loaded {
     pub warnings: Diagnostics,
     /// Where each value was said.
     pub origins: Origins,
+}
+
+impl Loaded {
+    /// Each point of its sweep as a scenario of its own, warnings left out.
+    pub fn at_points(&self) -> impl Iterator<Item = Loaded> {
+        self.points.iter().map(|scenario| Loaded {
+            scenario: scenario.clone(),
+            points: Vec::new(),
+            warnings: Diagnostics::default(),
+            origins: self.origins.clone(),
+        })
+    }
 }
 
 /// Reads the scenario file at `path` and applies `overrides`.

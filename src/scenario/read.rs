@@ -15,13 +15,13 @@ use super::fields::{Fields, Problems, abridged};
 use super::origin::Origins;
 use super::secret::is_secret_name;
 use super::source::{self, Document, Layers};
-use super::transport;
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
     Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS, Scenario,
     Secret, Target, Timeouts, Workload,
 };
+use super::{model, transport};
 use crate::dataset::{self, Format, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
@@ -34,28 +34,30 @@ pub(super) fn read(layers: &Layers) -> Result<Loaded, Diagnostics> {
     if document.root.entry("sweep").is_none() {
         return read_one(&document);
     }
-    let Some(axes) = sweep::axes(&document) else {
-        // What is missing may be what an axis was meant to set.
-        document.sources.is_partial = true;
-        return read_one(&document);
+    let axes = match sweep::axes(&document) {
+        Ok(axes) => axes,
+        Err(mut problems) => {
+            // What is missing elsewhere may be what an axis was meant to set.
+            document.sources.is_partial = true;
+            problems.append_new(attempt(&document).1);
+            problems.sort();
+            return Err(problems);
+        }
     };
     let (mut read, mut problems) = (Vec::new(), Diagnostics::default());
     for point in axes.sweep.points() {
         let document = layers.document(&axes.settings(&point));
-        let found = match read_one(&document) {
+        match read_one(&document) {
             Ok(mut loaded) => {
-                let found = std::mem::take(&mut loaded.warnings);
-                let odd = read.first().and_then(|first: &Loaded| differs(&first.scenario, &loaded.scenario, &document));
+                problems.append_new(std::mem::take(&mut loaded.warnings));
+                let first = read.first().map(|first: &Loaded| &first.scenario);
+                if let Some(odd) = first.and_then(|first| differs(first, &loaded.scenario, &document)) {
+                    problems.append_new(odd.into());
+                }
                 read.push(loaded);
-                found.iter().cloned().chain(odd).collect::<Vec<_>>()
             }
-            Err(found) => found.iter().cloned().collect(),
-        };
-        for problem in found {
             // Most are those of every point.
-            if !problems.iter().any(|known| *known == problem) {
-                problems.push(problem);
-            }
+            Err(found) => problems.append_new(found),
         }
     }
     problems.sort();
@@ -86,9 +88,7 @@ fn differs(first: &Scenario, other: &Scenario, document: &Document) -> Option<Di
 }
 
 fn read_one(document: &Document) -> Result<Loaded, Diagnostics> {
-    let problems = Problems::new(&document.sources, document.problems.clone());
-    let scenario = scenario(&Fields::top(&problems, &document.root), document);
-    let problems = problems.into_sorted();
+    let (scenario, problems) = attempt(document);
     match scenario {
         Some(scenario) if !problems.has_errors() => {
             let origins = Origins::of(&document.root, &document.sources);
@@ -97,6 +97,12 @@ fn read_one(document: &Document) -> Result<Loaded, Diagnostics> {
         _ if problems.has_errors() => Err(problems),
         _ => Err(Diagnostic::error("the scenario cannot be read").at(document.sources.file()).into()),
     }
+}
+
+fn attempt(document: &Document) -> (Option<Scenario>, Diagnostics) {
+    let problems = Problems::new(&document.sources, document.problems.clone());
+    let scenario = scenario(&Fields::top(&problems, &document.root), document);
+    (scenario, problems.into_sorted())
 }
 
 fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
@@ -134,6 +140,8 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
         );
     }
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
+    let model =
+        top.has("model").then(|| top.table("model")).flatten().and_then(|fields| model::read(&fields));
     if let (Some(target), Some(phases)) = (&target, &phases)
         && target.transport.connections == Connections::PerUser
         && phases.iter().flat_map(Phase::loads).any(|load| !matches!(load.load, Load::Closed { .. }))
@@ -152,7 +160,7 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
         Some(sweep) => Some(sweep?),
         None => None,
     };
-    Some(Scenario { name: name?, seed, about, target: target?, workloads, phases, stop: stop?, sweep })
+    Some(Scenario { name: name?, seed, about, target: target?, workloads, phases, stop: stop?, model, sweep })
 }
 
 fn about(fields: &Fields<'_>, table: &tree::Table) -> BTreeMap<String, String> {

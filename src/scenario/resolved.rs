@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::tree;
 use super::{Axis, Endpoint, Loaded, Origins, PromptSource, Scenario, Sweep, Transport, Workload};
 use crate::distribution::Distribution;
-use crate::units::write_duration;
+use crate::stats::{KvLayout, ModelMemory};
+use crate::units::{write_bytes, write_duration};
 
 /// The scenario as TOML, defaults in, one dotted key a line. Read again it is the same scenario, but for the
 /// values of headers, which are left out: each has a comment that says so.
@@ -41,6 +42,9 @@ fn write(scenario: &Scenario, origins: Option<&Origins>) -> String {
         phase::write(&mut out, phase);
     }
     phase::write_stop(&mut out, &scenario.stop);
+    if let Some(model) = &scenario.model {
+        write_model(&mut out, model);
+    }
     if let Some(sweep) = &scenario.sweep {
         write_sweep(&mut out, sweep);
     }
@@ -83,6 +87,27 @@ fn write_transport(out: &mut Lines<'_>, transport: &Transport) {
     out.maybe("tls.server_name", tls.server_name.as_deref().map(quoted));
     out.put("tls.insecure", tls.insecure);
     out.put("stamps", quoted(transport.stamps.name()));
+}
+
+/// The values alone, not the file that some are from: it may be gone when this is read.
+fn write_model(out: &mut Lines, model: &ModelMemory) {
+    out.header("[model]", "model.");
+    let default = if out.is_given("path") { "file of `path`" } else { "default" };
+    out.put_or("layers", model.layers, default);
+    match model.layout {
+        KvLayout::Heads { kv_heads, head_size } => {
+            out.put_or("kv_heads", kv_heads, default);
+            out.put_or("head_size", head_size, default);
+        }
+        KvLayout::Latent { size } => out.put_or("kv_latent", size, default),
+    }
+    out.put_or("kv_type", quoted(model.kv_type.name()), default);
+    if let Some(weights) = model.weights {
+        out.put_or("weights", quoted(&write_bytes(weights)), default);
+    }
+    out.maybe("memory", model.memory.map(|bytes| quoted(&write_bytes(bytes))));
+    out.put("utilisation", number(model.utilisation));
+    out.put("tensor_parallel", model.tensor_parallel);
 }
 
 fn write_workload(out: &mut Lines, workload: &Workload) {
@@ -167,11 +192,22 @@ impl Lines<'_> {
     }
 
     fn put(&mut self, key: &str, value: impl std::fmt::Display) {
+        self.put_or(key, value, "default");
+    }
+
+    /// Whether the table says something of `key` itself.
+    fn is_given(&self, key: &str) -> bool {
+        let path = format!("{}{key}", self.table);
+        self.origins.is_some_and(|origins| origins.describe(&path).is_some())
+    }
+
+    /// As [`Lines::put`]; a value that was not given is from `otherwise`.
+    fn put_or(&mut self, key: &str, value: impl std::fmt::Display, otherwise: &str) {
         self.text += &format!("{key} = {value}");
         if let Some(origins) = self.origins {
             let origin = origins.describe(&format!("{}{key}", self.table));
             // A name of a file may hold anything.
-            let origin = origin.unwrap_or("default".to_owned()).replace(char::is_control, "?");
+            let origin = origin.unwrap_or(otherwise.to_owned()).replace(char::is_control, "?");
             self.text += &format!("  # {origin}");
         }
         self.text += "\n";
@@ -233,7 +269,8 @@ pub(super) fn toml_of(value: &tree::Value) -> String {
         }
         tree::Value::Table(table) => {
             let members = table.entries.iter();
-            let members = members.map(|entry| format!("{} = {}", key(&entry.name), toml_of(&entry.node.value)));
+            let members =
+                members.map(|entry| format!("{} = {}", key(&entry.name), toml_of(&entry.node.value)));
             format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
         }
     }

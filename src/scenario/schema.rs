@@ -125,6 +125,7 @@ const NO_RATE: &str = r"^\s*[0.]+([eE]|\s*/)";
 const HEADER_NAME: &str = "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$";
 const HEADER_VALUE: &str = r"^[\t -~]*$";
 const TOKENS: &str = "^[0-9]+(k|Ki|M|Mi)?$";
+const BYTES: &str = r"^[0-9]+(\.[0-9]+)? ?([kMGT]?B|[KMGT]iB)$";
 const URL: &str = r"^([hH][tT][tT][pP][sS]?://[^/?#@\s]+(/[^?#\s]*)?|unix:/[^?#\s]+)$";
 
 /// What a key of this kind takes.
@@ -161,6 +162,10 @@ fn value(kind: Kind) -> Value {
         Kind::Share => json!({ "anyOf": [
             { "type": "number", "minimum": 0, "maximum": 1 },
             { "type": "string", "pattern": SHARE },
+        ] }),
+        Kind::Bytes => json!({ "anyOf": [
+            { "type": "integer", "minimum": 1 },
+            { "type": "string", "pattern": BYTES },
         ] }),
         Kind::Tokens => json!({ "anyOf": tokens() }),
         Kind::Distribution => {

@@ -180,11 +180,13 @@ impl Layers {
             problems: problems.clone(),
             set: Vec::new(),
         };
+        // Steps may be said on the command line too, so its sources are there before them.
+        let said = overrides.set.iter().map(|argument| document.said(argument)).collect::<Vec<_>>();
         for setting in settings {
             document.step(setting);
         }
-        for argument in &overrides.set {
-            if let Err(problem) = document.set(argument) {
+        for said in said {
+            if let Err(problem) = said.and_then(|(path, entry)| document.set(&path, entry)) {
                 document.problems.append(problem);
             }
         }
@@ -366,15 +368,15 @@ impl Document {
     /// Applies what a step of a sweep sets.
     fn step(&mut self, setting: &Setting) {
         let Some((last, path)) = setting.path.split_last() else { return };
-        let entry = Entry { name: last.name.clone(), at: setting.node.at, node: setting.node.clone() };
+        let entry = Entry { name: last.name.clone(), at: last.at, node: setting.node.clone() };
         if let Err(refusal) = overlay::put(&mut self.root, Shape::TOP, path, entry) {
             let problem = Diagnostic::error(refusal.message).at(self.sources.location(refusal.at));
             self.problems.push(problem.help(refusal.help));
         }
     }
 
-    /// Applies one `key.path=value`.
-    fn set(&mut self, argument: &str) -> Result<(), Diagnostics> {
+    /// Reads one `key.path=value`, which becomes a source: the path of the table, and what to put there.
+    fn said(&mut self, argument: &str) -> Result<(Vec<Part>, Entry), Diagnostics> {
         let form = "write `--set key.path=value`, such as `--set phase.steady.load.closed.users=8`";
         let refuse = |message: &str| {
             Diagnostics::from(Diagnostic::error(message).at(Location::file("--set")).help(form))
@@ -400,8 +402,12 @@ impl Document {
             let problem = Diagnostic::error(message).at(self.sources.location(last.at));
             return Err(problem.help("write it into a file, or set its keys one by one").into());
         }
-        let entry = Entry { name: last.name, at: last.at, node };
-        overlay::put(&mut self.root, Shape::TOP, &parts, entry).map_err(|refusal| {
+        Ok((parts, Entry { name: last.name, at: last.at, node }))
+    }
+
+    /// Puts what the command line says where it says.
+    fn set(&mut self, path: &[Part], entry: Entry) -> Result<(), Diagnostics> {
+        overlay::put(&mut self.root, Shape::TOP, path, entry).map_err(|refusal| {
             let problem = Diagnostic::error(refusal.message).at(self.sources.location(refusal.at));
             Diagnostics::from(problem.help(refusal.help))
         })
@@ -470,4 +476,19 @@ pub(super) fn missing_file(path: &Path) -> Option<String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some("does not exist".to_owned()),
         Err(error) => Some(format!("cannot be read: {error}")),
     }
+}
+
+/// Most bytes of a file of JSON that a scenario points to.
+const MOST_JSON_BYTES: u64 = 64 << 20;
+
+/// The text of a small file; what is wrong, in words that follow "the file", where there is none to be had.
+pub(super) fn small_text(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let file = File::open(path).map_err(|error| format!("cannot be read: {error}"))?;
+    let read = file.take(MOST_JSON_BYTES + 1).read_to_string(&mut text);
+    read.map_err(|error| format!("cannot be read: {error}"))?;
+    if text.len() as u64 > MOST_JSON_BYTES {
+        return Err(format!("is longer than {} MiB", MOST_JSON_BYTES >> 20));
+    }
+    Ok(text)
 }

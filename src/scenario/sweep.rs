@@ -116,7 +116,11 @@ mod tests {
         sweep.skip = vec![vec![(0, 1), (1, 2)], vec![(1, 0)]];
         let points = sweep.points();
         let told = points.iter().map(|point| {
-            sweep.settings(point).map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
+            sweep
+                .settings(point)
+                .map(|(name, value)| format!("{name} {value}"))
+                .collect::<Vec<_>>()
+                .join(", ")
         });
         assert_eq!(
             told.collect::<Vec<_>>(),

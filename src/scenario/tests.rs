@@ -2,6 +2,7 @@
 
 mod merging;
 mod schedule;
+mod sweep;
 
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use super::*;
 use crate::arrival::Process;
 use crate::dataset::{Format, WhenExhausted};
 use crate::diagnostic::Style;
-use crate::stats::SloMetric;
+use crate::stats::{ElementType, KvLayout, SloMetric};
 use crate::units::Rate;
 
 const MINIMAL: &str = r#"
@@ -86,6 +87,10 @@ ttft = "2s"
 tpot = "80ms"
 "#;
 
+/// A model with 16 query heads and 2 of keys and values.
+const CONFIG: &str = r#"{"num_hidden_layers": 8, "num_attention_heads": 16, "num_key_value_heads": 2,
+    "hidden_size": 1024, "torch_dtype": "bfloat16"}"#;
+
 /// A folder with the data set that scenarios here name.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -94,6 +99,7 @@ fn folder() -> tempfile::TempDir {
     }
     let times = "{\"timestamp\": 0}\n{\"timestamp\": 40}\n{\"timestamp\": 90}\n";
     std::fs::write(folder.path().join("trace.jsonl"), times).unwrap();
+    std::fs::write(folder.path().join("config.json"), CONFIG).unwrap();
     folder
 }
 
@@ -252,7 +258,7 @@ fn every_key_is_accepted_with_its_example_wherever_its_table_stands() {
     for table in TABLES {
         for key in table.keys {
             // See `merging`, and `further_loads_and_sessions_are_read_as_written`.
-            if key.name == "extends" || key.name == "also" {
+            if key.name == "extends" || key.name == "also" || is_of_a_sweep(table, key) {
                 continue;
             }
             for place in places(table.path) {
@@ -268,6 +274,11 @@ fn every_key_is_accepted_with_its_example_wherever_its_table_stands() {
             }
         }
     }
+}
+
+/// Whether its example needs phases and workloads by name: see `sweep`.
+fn is_of_a_sweep(table: &keys::Table, key: &keys::Key) -> bool {
+    table.path.starts_with("sweep") || (table.path.is_empty() && key.name == "sweep")
 }
 
 #[test]
@@ -290,6 +301,9 @@ fn every_default_is_a_value_its_key_takes() {
     for table in TABLES {
         for key in table.keys {
             let Fallback::Value(default) = key.default else { continue };
+            if is_of_a_sweep(table, key) {
+                continue;
+            }
             for place in places(table.path) {
                 let own = format!("{place}{}={default}", key.name);
                 let outer = outer_example(table, &place);
@@ -722,4 +736,52 @@ fn a_missing_or_unreadable_file_is_an_error_that_names_it() {
     assert_eq!(load(&file, &Overrides::default()).unwrap().scenario.name, "documents");
     std::fs::write(&file, b"name = \"a\"\n\xff").unwrap();
     assert!(load(&file, &Overrides::default()).unwrap_err().render(Style::Plain).contains("load.toml:2"));
+}
+
+#[test]
+fn a_model_is_read_from_its_file_and_from_keys_that_come_over_it() {
+    let model = |text: &str| read(&format!("{MINIMAL}[model]\n{text}")).unwrap().model.unwrap();
+    let of_file = model("path = \"config.json\"");
+    let expected = ModelMemory {
+        layers: 8,
+        layout: KvLayout::Heads { kv_heads: 2, head_size: 64 },
+        kv_type: ElementType::Bf16,
+        weights: None,
+        memory: None,
+        utilisation: 0.9,
+        tensor_parallel: 1,
+    };
+    assert_eq!(of_file, expected);
+    let over = model(
+        "path = \"config.json\"\nkv_heads = 4\nkv_type = \"fp8\"\nweights = \"1.5GB\"\nmemory = \"24GiB\"",
+    );
+    let expected = ModelMemory {
+        layout: KvLayout::Heads { kv_heads: 4, head_size: 64 },
+        kv_type: ElementType::Fp8,
+        weights: Some(1_500_000_000),
+        memory: Some(24 << 30),
+        ..expected
+    };
+    assert_eq!(over, expected);
+    let latent = model("path = \"config.json\"\nkv_latent = 576\ntensor_parallel = 2");
+    assert_eq!((latent.layout, latent.copies()), (KvLayout::Latent { size: 576 }, 2.0));
+}
+
+#[test]
+fn a_resolved_model_stands_without_its_file_and_says_what_was_from_it() {
+    let folder = folder();
+    let text = format!("{MINIMAL}[model]\npath = \"config.json\"\nweights = \"15GB\"\nmemory = \"24GiB\"\n");
+    let loaded = parse("load.toml", text.as_bytes(), folder.path(), &Overrides::default()).unwrap();
+    let explained = explained(&loaded);
+    insta::assert_snapshot!(explained.split_once("[model]").unwrap().1, @r#"
+layers = 8  # file of `path`
+kv_heads = 2  # file of `path`
+head_size = 64  # file of `path`
+kv_type = "bf16"  # file of `path`
+weights = "15GB"  # load.toml:14
+memory = "24GiB"  # load.toml:15
+utilisation = 0.9  # default
+tensor_parallel = 1  # default
+"#);
+    assert_eq!(read(&resolved(&loaded.scenario)).unwrap().model, loaded.scenario.model);
 }

@@ -8,7 +8,7 @@ use super::keys::{Key, Kind, list};
 use super::suggest::nearest;
 use super::tree::{Node, Value};
 use super::url::TargetUrl;
-use crate::units::{Rate, UnitError, parse_duration, parse_rate, parse_tokens};
+use crate::units::{Rate, UnitError, parse_bytes, parse_duration, parse_rate, parse_tokens};
 
 /// A value with the key it is given for.
 pub(super) struct Field<'a> {
@@ -277,6 +277,21 @@ impl Field<'_> {
             _ => return Err(self.wrong_type()),
         };
         if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(self.out_of_range("from 0 to 1")) }
+    }
+
+    /// A number of bytes of at least 1.
+    pub(super) fn bytes(self) -> Result<u64, Refusal> {
+        let bytes = match &self.node.value {
+            Value::Integer(number) => u64::try_from(*number).unwrap_or_default(),
+            Value::Text(text) => parse_bytes(text).map_err(|error| self.ill_formed(error))?,
+            _ => return Err(self.wrong_type()),
+        };
+        // What a file of ours can hold again.
+        if (1..=i64::MAX as u64).contains(&bytes) {
+            Ok(bytes)
+        } else {
+            Err(self.out_of_range("at least a byte"))
+        }
     }
 
     /// A number of tokens of at least 1.

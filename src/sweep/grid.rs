@@ -44,9 +44,9 @@ impl Grid {
         let points = 1..=sweep.points().len() as u32;
         let repeats = 1..=sweep.repeats;
         let mut runs: Vec<Run> = match sweep.order {
-            Order::Repeats => repeats
-                .flat_map(|repeat| points.clone().map(move |point| Run { point, repeat }))
-                .collect(),
+            Order::Repeats => {
+                repeats.flat_map(|repeat| points.clone().map(move |point| Run { point, repeat })).collect()
+            }
             Order::Points | Order::Shuffled => {
                 points.flat_map(|point| repeats.clone().map(move |repeat| Run { point, repeat })).collect()
             }
@@ -132,7 +132,8 @@ mod tests {
         assert_eq!(run(1, 1).seed(Seed(7)), Seed(7));
         assert_eq!(run(1, 2).seed(Seed(7)), run(2, 2).seed(Seed(7)));
         assert_ne!(run(1, 2).seed(Seed(7)), run(1, 3).seed(Seed(7)));
-        let salts: BTreeSet<u64> = Grid::new(&sweep(9, 9, Order::Points), Seed(1)).map(|run| run.salt(5)).collect();
+        let salts: BTreeSet<u64> =
+            Grid::new(&sweep(9, 9, Order::Points), Seed(1)).map(|run| run.salt(5)).collect();
         assert_eq!(salts.len(), 81);
     }
 }

@@ -77,7 +77,10 @@ fn quiet_keeps_warnings_back_and_errors_not() {
         "rows.jsonl",
         "{\"prompt\":\"How heavy is a tonne?\"}\n{\"prompt\":\"How deep is a dock?\"}\n",
     );
-    sandbox.tonnage(&["rehearse", "x.toml", "--out", "a"]).expect(0).says(&["warning: ", "rows repeat"]);
+    sandbox
+        .tonnage(&["rehearse", "x.toml", "--out", "a"])
+        .expect(0)
+        .says(&["warning: ", "sends each of its 2 rows"]);
     assert_eq!(sandbox.tonnage(&["rehearse", "x.toml", "--quiet", "--out", "b"]).expect(0).err, "");
     sandbox.tonnage(&["rehearse", "x.toml", "--quiet", "--out", "b"]).expect(2).says(&["error: b exists"]);
 }

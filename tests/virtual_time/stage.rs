@@ -389,7 +389,10 @@ fn manifest() -> Manifest {
         phases: Vec::new(),
         workloads: Vec::new(),
         skipped_rows: Vec::new(),
+        memory: None,
         about: BTreeMap::new(),
         verdict: None,
+        points: Vec::new(),
+        resumed: Vec::new(),
     }
 }

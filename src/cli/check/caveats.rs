@@ -38,6 +38,22 @@ pub(super) fn add(
     }
 }
 
+/// Adds to `problems` what there is to say of the rows that the run will take.
+pub(super) fn add_of_data(
+    loaded: &Loaded,
+    datasets: &[Option<Arc<Dataset>>],
+    preview: &Preview,
+    problems: &mut Diagnostics,
+) {
+    let mut caveats = Caveats { loaded, scenario: &loaded.scenario, datasets, preview, problems };
+    for (phase, course) in loaded.scenario.phases.iter().zip(&preview.phases) {
+        caveats.of_its_data(phase, course);
+    }
+    for index in 0..loaded.scenario.workloads.len() {
+        caveats.of_its_repeats(index);
+    }
+}
+
 struct Caveats<'a> {
     loaded: &'a Loaded,
     scenario: &'a Scenario,
@@ -187,12 +203,17 @@ impl Caveats<'_> {
     }
 
     fn of_a_workload(&mut self, index: usize) {
-        let (workload, course) = (&self.scenario.workloads[index], &self.preview.workloads[index]);
+        let workload = &self.scenario.workloads[index];
         let path = |key: &str| format!("workload.{}.{key}", workload.name);
         if workload.weight == 0.0 {
             let message = format!("workload `{}` has weight 0 and is never sent", workload.name);
             self.warn(message, &[path("weight")], "give it a weight, or remove it");
         }
+        self.of_its_repeats(index);
+    }
+
+    fn of_its_repeats(&mut self, index: usize) {
+        let (workload, course) = (&self.scenario.workloads[index], &self.preview.workloads[index]);
         let (PromptSource::Dataset(source), Some(dataset), Some(requests)) =
             (&workload.prompt, &self.datasets[index], course.requests)
         else {
@@ -204,7 +225,8 @@ impl Caveats<'_> {
             let message =
                 format!("workload `{}` sends each of its {rows} rows {rounds:.1} times", workload.name);
             let help = "a server with a prefix cache answers repeated prompts faster";
-            self.warn(message, &[path("prompt.dataset.path")], help);
+            let path = format!("workload.{}.prompt.dataset.path", workload.name);
+            self.warn(message, &[path], help);
         }
     }
 

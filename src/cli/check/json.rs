@@ -3,13 +3,17 @@
 use serde_json::{Value, json};
 
 use super::amounts::{Certainty, Count, Span};
+use super::in_flight::InFlight;
 use super::lengths::Lengths;
-use super::preview::{PhasePreview, WorkloadPreview, ends_with_the_server, plan};
-use super::{Checked, Sound};
+use super::listing::{Listed, Listing};
+use super::preview::{PhasePreview, WorkloadPreview};
+use super::{Checked, Sound, points};
 use crate::dataset::Dataset;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::plan::{Start, Turn};
+use crate::plan::Start;
+use crate::results::memory::MemoryEntry;
 use crate::scenario::{Endpoint, Load, Phase};
+use crate::stats::memory::BLOCK_TOKENS;
 
 /// What was found in one file, with the first `planned` requests if they are asked for.
 pub(super) fn object(checked: &Checked<'_>, planned: Option<u64>) -> Value {
@@ -17,6 +21,7 @@ pub(super) fn object(checked: &Checked<'_>, planned: Option<u64>) -> Value {
         "file": checked.file.to_string_lossy(),
         "valid": checked.sound.is_some(),
         "problems": checked.problems.iter().map(problem).collect::<Vec<_>>(),
+        "more_problems": checked.problems.more(),
     });
     if let Some(sound) = &checked.sound {
         object["preview"] = preview(sound);
@@ -58,19 +63,27 @@ fn preview(sound: &Sound) -> Value {
             .map(|((workload, course), dataset)| self::workload(&workload.name, course, dataset.as_deref()))
             .collect::<Vec<_>>(),
         "output_tokens_at_most": preview.output_tokens,
+        "memory": scenario.model.as_ref().map(|model| MemoryEntry::new(model, BLOCK_TOKENS)),
         "exact": preview.is_exact,
         "sampled": preview.is_sampled,
+        "points": points::json(&sound.points),
     })
 }
 
 fn phase(phase: &Phase, course: &PhasePreview) -> Value {
     let end = course.start.zip(course.length).map(|(start, length)| start.then(length));
-    let (in_flight_at_most, in_flight_per_service_s) = match &phase.load {
-        Load::Open { process, max_in_flight, .. } => {
-            (max_in_flight.map(u64::from), process.peak_per_second())
-        }
-        Load::Closed { users, .. } => (Some(u64::from(*users)), None),
-    };
+    let (in_flight_at_most, in_flight_per_service_s) = in_flight(&phase.load);
+    let also = phase.also.iter().zip(&course.also).map(|(also, course)| {
+        let (in_flight_at_most, in_flight_per_service_s) = in_flight(&also.load);
+        json!({
+            "name": also.name,
+            "load": also.load.name(),
+            "requests": course.requests.map(count),
+            "in_flight_at_most": in_flight_at_most,
+            "in_flight_per_service_s": in_flight_per_service_s,
+            "in_flight": course.in_flight.map(estimate),
+        })
+    });
     json!({
         "name": phase.name,
         "measure": phase.measure,
@@ -82,7 +95,23 @@ fn phase(phase: &Phase, course: &PhasePreview) -> Value {
         "ends_with_data": course.ends_with_data,
         "in_flight_at_most": in_flight_at_most,
         "in_flight_per_service_s": in_flight_per_service_s,
+        "in_flight": course.in_flight.map(estimate),
+        "also": also.collect::<Vec<_>>(),
     })
+}
+
+/// What bounds the requests in flight of a load, and how many there are for each second that one takes.
+fn in_flight(load: &Load) -> (Option<u64>, Option<f64>) {
+    match load {
+        Load::Open { process, max_in_flight, .. } => {
+            (max_in_flight.map(u64::from), process.peak_per_second())
+        }
+        Load::Closed { users, .. } => (Some(u64::from(*users)), None),
+    }
+}
+
+fn estimate(InFlight { mean, peak, is_capped }: InFlight) -> Value {
+    json!({ "mean": mean, "peak": peak, "capped": is_capped })
 }
 
 fn workload(name: &str, course: &WorkloadPreview, dataset: Option<&Dataset>) -> Value {
@@ -134,36 +163,24 @@ fn lengths(lengths: Lengths) -> Value {
 
 fn requests(sound: &Sound, most: u64) -> Value {
     let scenario = &sound.scenario;
-    let mut plan = plan(scenario, &sound.datasets);
-    let mut requests = Vec::new();
-    let most = usize::try_from(most).unwrap_or(usize::MAX);
-    for (index, phase) in scenario.phases.iter().enumerate() {
-        plan.begin_phase(index);
-        while requests.len() < most
-            && let Some(session) = plan.next_session(0)
-        {
-            for Turn { planned, think } in session.turns {
-                requests.push(json!({
-                    "request": planned.request,
-                    "phase": phase.name,
-                    "due_s": match session.start {
-                        Start::At(due) if planned.turn == 0 => Some(due.as_secs_f64()),
-                        _ => None,
-                    },
-                    "session": planned.session,
-                    "turn": planned.turn,
-                    "think_s": think.as_secs_f64(),
-                    "workload": scenario.workloads[planned.workload as usize].name,
-                    "dataset_row": planned.dataset_row,
-                    "output_tokens_at_most": planned.output_tokens_planned,
-                }));
-            }
-        }
-        requests.truncate(most);
-        // What follows depends on how many of these are sent.
-        if ends_with_the_server(phase) {
-            break;
-        }
-    }
-    requests.into()
+    let listing = Listing::of(sound, most);
+    let request = |listed: &Listed| {
+        let planned = &listed.turn.planned;
+        json!({
+            "request": planned.request,
+            "phase": scenario.phases[planned.phase as usize].name,
+            "load": listed.load,
+            "due_s": match listed.start {
+                Start::At(due) if planned.turn == 0 => Some(due.as_secs_f64()),
+                _ => None,
+            },
+            "session": planned.session,
+            "turn": planned.turn,
+            "think_s": listed.turn.think.as_secs_f64(),
+            "workload": scenario.workloads[planned.workload as usize].name,
+            "dataset_row": planned.dataset_row,
+            "output_tokens_at_most": planned.output_tokens_planned,
+        })
+    };
+    listing.requests.iter().map(request).collect::<Vec<_>>().into()
 }

@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use super::Sound;
 use super::amounts::{Certainty, Count, Span};
+use super::in_flight::InFlight;
 use super::lengths::Lengths;
-use super::preview::{PhasePreview, ends_with_the_server, plan};
+use super::listing::{Listed, Listing};
 use crate::arrival::Process;
 use crate::dataset::Dataset;
-use crate::plan::{Start, Turn};
+use crate::plan::Start;
 use crate::report::figure::grouped;
-use crate::scenario::{Endpoint, Load, Phase};
+use crate::results::memory::MemoryEntry;
+use crate::scenario::{Endpoint, Load};
+use crate::stats::memory::BLOCK_TOKENS;
 use crate::units::{write_duration, write_rate};
 
 /// Stands where nothing can be said.
@@ -37,9 +40,16 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
             (true, Some(count)) => grouped(count),
             (true, None) => NONE.to_owned(),
         };
-        let columns = [span(course.start), span(end), load(phase), number(course.requests), measured];
+        let columns = [span(course.start), span(end), load(&phase.load), number(course.requests), measured];
         let [start, end, load, requests, measured] = columns;
-        rows.push([phase.name.clone(), start, end, load, requests, measured, in_flight(phase, course)]);
+        let in_flight = in_flight(&phase.load, course.requests, course.in_flight);
+        rows.push([phase.name.clone(), start, end, load, requests, measured, in_flight]);
+        for (also, course) in phase.also.iter().zip(&course.also) {
+            let name = format!("+ {}", also.name);
+            let in_flight = self::in_flight(&also.load, course.requests, course.in_flight);
+            let (load, requests) = (self::load(&also.load), number(course.requests));
+            rows.push([name, String::new(), String::new(), load, requests, String::new(), in_flight]);
+        }
     }
     write_table(out, &rows)?;
 
@@ -49,7 +59,8 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
         let characters = course.prompt_characters.map(|characters| lengths(characters, "characters"));
         let prompt = words.into_iter().chain(characters).collect::<Vec<_>>().join("; ");
         let answer = course.output_tokens.map_or(NONE.to_owned(), |tokens| lengths(tokens, "tokens"));
-        rows.push([workload.name.clone(), format!("{:.1} %", course.share * 100.0), prompt, answer]);
+        let share = course.share.map_or(NONE.to_owned(), |share| format!("{:.1} %", share * 100.0));
+        rows.push([workload.name.clone(), share, prompt, answer]);
     }
     writeln!(out)?;
     write_table(out, &rows)?;
@@ -65,6 +76,9 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
             writeln!(out, "answers: at most {about}{} tokens in all", grouped(tokens))?;
         }
         None => writeln!(out, "answers: their number depends on the server")?,
+    }
+    if let Some(model) = &scenario.model {
+        writeln!(out, "{}", memory(&MemoryEntry::new(model, BLOCK_TOKENS)))?;
     }
     let drains = if scenario.phases.len() > 1 { "Times leave out how long each phase drains. " } else { "" };
     writeln!(out, "{drains}Prompts are counted in words: how many tokens they are, the model decides.")?;
@@ -92,35 +106,26 @@ pub(super) fn write_plan(out: &mut impl Write, sound: &Sound, most: u64) -> io::
         "{:>8}  {:phase_width$}  {:>16}  {:name_width$}  {:>8}  tokens at most",
         "request", "phase", "due, s", "workload", "row"
     )?;
-    let mut left = most;
-    let mut plan = plan(scenario, &sound.datasets);
-    for (index, phase) in scenario.phases.iter().enumerate() {
-        plan.begin_phase(index);
-        while left > 0
-            && let Some(session) = plan.next_session(0)
-        {
-            for Turn { planned, .. } in session.turns.iter().take(usize::try_from(left).unwrap_or(usize::MAX))
-            {
-                left -= 1;
-                let due = match session.start {
-                    _ if planned.turn > 0 => format!("turn {}", planned.turn),
-                    Start::At(due) => format!("{:.6}", due.as_secs_f64()),
-                    Start::WhenUserFree => "a user is free".to_owned(),
-                };
-                let workload = &scenario.workloads[planned.workload as usize].name;
-                let row = planned.dataset_row.map_or(NONE.to_owned(), |row| row.to_string());
-                let tokens =
-                    planned.output_tokens_planned.map_or(NONE.to_owned(), |tokens| tokens.to_string());
-                writeln!(
-                    out,
-                    "{:>8}  {:phase_width$}  {due:>16}  {workload:name_width$}  {row:>8}  {tokens}",
-                    planned.request, phase.name
-                )?;
-            }
-        }
-        if left > 0 && ends_with_the_server(phase) {
-            return writeln!(out, "What follows depends on how many of these the server lets be sent.");
-        }
+    let listing = Listing::of(sound, most);
+    for Listed { start, turn, .. } in &listing.requests {
+        let planned = &turn.planned;
+        let due = match start {
+            _ if planned.turn > 0 => format!("turn {}", planned.turn),
+            Start::At(due) => format!("{:.6}", due.as_secs_f64()),
+            Start::WhenUserFree => "a user is free".to_owned(),
+        };
+        let phase = &scenario.phases[planned.phase as usize].name;
+        let workload = &scenario.workloads[planned.workload as usize].name;
+        let row = planned.dataset_row.map_or(NONE.to_owned(), |row| row.to_string());
+        let tokens = planned.output_tokens_planned.map_or(NONE.to_owned(), |tokens| tokens.to_string());
+        writeln!(
+            out,
+            "{:>8}  {phase:phase_width$}  {due:>16}  {workload:name_width$}  {row:>8}  {tokens}",
+            planned.request
+        )?;
+    }
+    if listing.is_open {
+        writeln!(out, "What follows depends on how many of these the server lets be sent.")?;
     }
     Ok(())
 }
@@ -136,14 +141,14 @@ fn write_table<const N: usize>(out: &mut impl Write, rows: &[[String; N]]) -> io
     Ok(())
 }
 
-fn load(phase: &Phase) -> String {
-    match &phase.load {
+fn load(load: &Load) -> String {
+    match load {
         Load::Open { process, .. } => match process {
             Process::Poisson { rate } | Process::Constant { rate } | Process::Gamma { rate, .. } => {
-                format!("{} {}", phase.load.name(), write_rate(*rate))
+                format!("{} {}", load.name(), write_rate(*rate))
             }
             Process::Varying { curve, .. } => {
-                format!("{} up to {:.3}/s", phase.load.name(), curve.peak()).replace(".000/", "/")
+                format!("{} up to {:.3}/s", load.name(), curve.peak()).replace(".000/", "/")
             }
             Process::Recorded(times) => format!("trace of {}", grouped(times.len() as u64)),
         },
@@ -152,10 +157,14 @@ fn load(phase: &Phase) -> String {
     }
 }
 
-fn in_flight(phase: &Phase, course: &PhasePreview) -> String {
-    match &phase.load {
+fn in_flight(load: &Load, requests: Option<Count>, estimate: Option<InFlight>) -> String {
+    if let Some(InFlight { mean, peak, is_capped }) = estimate {
+        let capped = if is_capped { ", capped by `max_in_flight`" } else { "" };
+        return format!("about {mean:.0}, peak {}{capped}", grouped(peak));
+    }
+    match load {
         Load::Closed { users, .. } => {
-            let requests = course.requests.map_or(u64::MAX, Count::number);
+            let requests = requests.map_or(u64::MAX, Count::number);
             format!("at most {}", grouped(u64::from(*users).min(requests)))
         }
         Load::Open { process, max_in_flight, .. } => {
@@ -169,7 +178,24 @@ fn in_flight(phase: &Phase, course: &PhasePreview) -> String {
     }
 }
 
-fn span(span: Option<Span>) -> String {
+/// What a model takes, and how much fits beside it.
+fn memory(model: &MemoryEntry) -> String {
+    let mut text = format!("model: a token takes {:.1} KiB of memory", model.kv_bytes_per_token / 1024.0);
+    if let Some(weights) = model.weights_bytes {
+        text += &format!(", the weights {:.1} GiB", weights as f64 / f64::from(1 << 30));
+    }
+    let Some(tokens) = model.kv_tokens else { return text + "; `weights` and `memory` would say what fits" };
+    if tokens == 0 {
+        return text + ": they do not fit";
+    }
+    text += &format!(", so that at most {} tokens fit\n", grouped(tokens));
+    let lengths = model.fit.iter().map(|fit| format!("{}Ki", fit.length_tokens >> 10));
+    let sequences = model.fit.iter().map(|fit| grouped(fit.sequences));
+    let fits = lengths.zip(sequences).map(|(length, sequences)| format!("{sequences} of {length}"));
+    text + "sequences that fit at once: " + &fits.collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn span(span: Option<Span>) -> String {
     match span {
         None => NONE.to_owned(),
         Some(Span { time, certainty: Certainty::Exact }) => duration(time),

@@ -10,7 +10,12 @@ pub(super) const SWEEP: Table = Table {
     doc: "The scenario again and again, with other values of some of its keys: one point for each combination of the \
           axes' values. All points stand in one results folder, and side by side in `points.csv`. A point runs all \
           phases, with prompts of its own, once the last request of the point before is over.",
-    example: r#"[sweep]
+    example: r#"[[phase]]
+name = "steady"
+duration = "5m"
+load.closed.users = 1
+
+[sweep]
 repeats = 3
 pause = "10s"
 
@@ -65,10 +70,19 @@ pub(super) const SWEEP_AXIS: Table = Table {
     path: "sweep.axis",
     doc: "Values of a key that the sweep goes through. Axes cross each other; the last one changes fastest. What \
           `--set` says comes after, so it cannot name a key of an axis.",
-    example: r#"[[sweep.axis]]
+    example: r#"[[phase]]
+name = "steady"
+duration = "5m"
+load.poisson.rate = "1/s"
+
+[[sweep.axis]]
 name = "rate"
 key = "phase.steady.load.poisson.rate"
 values = ["2/s", "4/s", "8/s"]
+
+[[workload]]
+name = "chat"
+prompt.synthetic.words = 200
 
 [[sweep.axis]]
 name = "shape"
@@ -98,7 +112,12 @@ values = [[200, 800], [4000, 100]]"#,
 pub(super) const SWEEP_VALUES: Table = Table {
     path: "sweep.axis.values",
     doc: "A range of values of one key. Both ends belong to it where the steps reach them.",
-    example: r#"[[sweep.axis]]
+    example: r#"[[phase]]
+name = "steady"
+duration = "5m"
+load.closed.users = 1
+
+[[sweep.axis]]
 name = "users"
 key = "phase.steady.load.closed.users"
 values.geometric = { from = 1, to = 64, factor = 2 }"#,
@@ -127,7 +146,12 @@ const TO: &str = "The value not to be passed, as the key takes it.";
 pub(super) const SWEEP_LINEAR: Table = Table {
     path: "sweep.axis.values.linear",
     doc: "Values at equal distances.",
-    example: r#"[[sweep.axis]]
+    example: r#"[[phase]]
+name = "steady"
+duration = "5m"
+load.closed.users = 1
+
+[[sweep.axis]]
 name = "users"
 key = "phase.steady.load.closed.users"
 values.linear = { from = 8, to = 64, step = 8 }"#,
@@ -142,7 +166,12 @@ values.linear = { from = 8, to = 64, step = 8 }"#,
 pub(super) const SWEEP_GEOMETRIC: Table = Table {
     path: "sweep.axis.values.geometric",
     doc: "Each value so many times the one before. Keys of whole numbers take the nearest ones.",
-    example: r#"[[sweep.axis]]
+    example: r#"[[phase]]
+name = "steady"
+duration = "5m"
+load.poisson.rate = "1/s"
+
+[[sweep.axis]]
 name = "rate"
 key = "phase.steady.load.poisson.rate"
 values.geometric = { from = "1/s", to = "32/s", factor = 2 }"#,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fallback, Key, Kind, Table, schedule, sweep};
+use super::{Fallback, Key, Kind, Table, observed, schedule, sweep};
 use crate::sim::Profile;
 
 pub(super) const fn key(
@@ -101,6 +101,13 @@ load.poisson = "6/s""#,
                 Fallback::None("the defaults of its keys"),
                 "{ errors_in_a_row = 20 }",
                 "When the run is stopped before its end.",
+            ),
+            key(
+                "model",
+                Kind::Table("model"),
+                Fallback::None("nothing is known of the model's memory"),
+                r#"{ path = "config.json", weights = "146GB", memory = "320GB" }"#,
+                "The model in the server's memory: what its keys and values take, and how much fits.",
             ),
             key(
                 "sweep",
@@ -556,6 +563,7 @@ output.max_tokens.uniform.max = "4Ki""#,
     schedule::PHASE_LOAD_TRACE,
     schedule::PHASE_LOAD_CLOSED,
     schedule::STOP,
+    observed::MODEL,
     sweep::SWEEP,
     sweep::SWEEP_AXIS,
     sweep::SWEEP_VALUES,

@@ -15,6 +15,7 @@ use super::super::sweep::{Axis, Order, Point, Step, Sweep};
 use super::super::tree::{Node, Place, Value};
 use super::super::values::Field;
 use super::check_names;
+use crate::diagnostic::Diagnostics;
 
 /// Most points times repeats.
 const MOST_RUNS: usize = 1_000;
@@ -33,7 +34,7 @@ const TAKEN: [&str; 11] = [
     "n_eff",
 ];
 /// What belongs to the results as a whole.
-const FIXED: [&str; 6] = ["name", "seed", "about", "extends", "sweep", "slo"];
+const FIXED: [&str; 7] = ["name", "seed", "about", "extends", "sweep", "slo", "model"];
 
 /// A sweep with what each step of each axis sets.
 pub(super) struct Axes {
@@ -48,11 +49,14 @@ impl Axes {
     }
 }
 
-/// The sweep of a document, without a word on what is wrong with it.
-pub(super) fn axes(document: &Document) -> Option<Axes> {
+/// The sweep of a document, or what is wrong with it.
+pub(super) fn axes(document: &Document) -> Result<Axes, Diagnostics> {
     let problems = Problems::new(&document.sources, document.problems.clone());
-    let axes = sweep(&Fields::top(&problems, &document.root).table("sweep")?, &document.set);
-    axes
+    let axes = {
+        let top = Fields::top(&problems, &document.root);
+        top.table("sweep").and_then(|fields| sweep(&fields, &document.set))
+    };
+    axes.ok_or_else(|| problems.into_sorted())
 }
 
 /// `set` are the keys that the command line has set.
@@ -64,7 +68,10 @@ pub(super) fn sweep(fields: &Fields<'_>, set: &[Vec<Part>]) -> Option<Axes> {
     let order = fields.value("order", Field::choice).and_then(|index| Order::ALL.get(index).copied());
     let pause = fields.value("pause", Field::duration);
     let read = read.into_iter().collect::<Option<Vec<_>>>().filter(|axes| !axes.is_empty())?;
-    let keys = tables.iter().zip(&read).flat_map(|(fields, (axis, _))| axis.keys.iter().zip(std::iter::repeat(fields)));
+    let keys = tables
+        .iter()
+        .zip(&read)
+        .flat_map(|(fields, (axis, _))| axis.keys.iter().zip(std::iter::repeat(fields)));
     let mut seen = BTreeMap::new();
     let mut is_sound = true;
     for (key, fields) in keys {
@@ -82,7 +89,11 @@ pub(super) fn sweep(fields: &Fields<'_>, set: &[Vec<Part>]) -> Option<Axes> {
     let runs = axes.iter().try_fold(repeats as usize, |runs, axis| runs.checked_mul(axis.steps.len()));
     if runs.is_none_or(|runs| runs > MOST_RUNS) {
         let message = format!("the sweep has more than {MOST_RUNS} points and repeats");
-        fields.problems.error(fields.place("axis"), message, "take fewer values, or split it into several files");
+        fields.problems.error(
+            fields.place("axis"),
+            message,
+            "take fewer values, or split it into several files",
+        );
         return None;
     }
     let sweep = Sweep { axes, repeats, order, pause, skip };
@@ -184,7 +195,10 @@ fn path(problems: &Problems<'_>, node: &Node, set: &[Vec<Part>]) -> Option<Vec<P
         return None;
     }
     if path.iter().any(|part| part.name == "headers" || is_secret_name(&part.name)) {
-        refuse("an axis cannot set what may be a secret: its values are kept with the results".to_owned(), form);
+        refuse(
+            "an axis cannot set what may be a secret: its values are kept with the results".to_owned(),
+            form,
+        );
         return None;
     }
     let names = |path: &[Part]| path.iter().map(|part| part.name.clone()).collect::<Vec<_>>();
@@ -194,7 +208,10 @@ fn path(problems: &Problems<'_>, node: &Node, set: &[Vec<Part>]) -> Option<Vec<P
         set.starts_with(&own) || own.starts_with(&set)
     }) {
         let at = set.first().map(|part| part.at);
-        let help = format!("leave it out, or change the axis: `--set sweep.axis.NAME.values=[…]` sets `{}`", abridged(text));
+        let help = format!(
+            "leave it out, or change the axis: `--set sweep.axis.NAME.values=[…]` sets `{}`",
+            abridged(text)
+        );
         problems.error(at, "`--set` names a key that an axis of the sweep sets", help);
         return None;
     }
@@ -281,7 +298,8 @@ fn range(fields: &Fields<'_>, paths: &[Vec<Part>]) -> Option<Vec<Node>> {
         return refuse(kind, "the range has more than 1,000 values", "take larger steps");
     }
     let values = amounts.into_iter().take(count as usize).map(|amount| measure.write(amount));
-    let mut values = values.map(|value| Some(Node { at: place, value: value? })).collect::<Option<Vec<_>>>()?;
+    let mut values =
+        values.map(|value| Some(Node { at: place, value: value? })).collect::<Option<Vec<_>>>()?;
     // Whole numbers may fall together at the low end of a range with a small factor.
     values.dedup_by(|a, b| label(&a.value, Some(measure)) == label(&b.value, Some(measure)));
     Some(values)
@@ -332,7 +350,10 @@ fn skip(fields: &Fields<'_>, axes: &[Axis]) -> Option<Vec<Vec<(usize, usize)>>> 
 fn find_step(axes: &[Axis], name: &str, node: &Node) -> Result<(usize, usize), (String, String)> {
     let Some(at) = axes.iter().position(|axis| axis.name == name) else {
         let names = axes.iter().map(|axis| axis.name.as_str()).collect::<Vec<_>>();
-        return Err((format!("no axis is named `{}`", abridged(name)), format!("there is {}", keys::list(&names, "and"))));
+        return Err((
+            format!("no axis is named `{}`", abridged(name)),
+            format!("there is {}", keys::list(&names, "and")),
+        ));
     };
     let axis = &axes[at];
     let row = match &node.value {
@@ -344,7 +365,8 @@ fn find_step(axes: &[Axis], name: &str, node: &Node) -> Result<(usize, usize), (
         label(value, path.and_then(|path| kind_at(&path)).and_then(Measure::of)).unwrap_or_default()
     });
     let wanted = labels.collect::<Vec<_>>().join(" + ");
-    let step = axis.steps.iter().position(|step| step.label == wanted).filter(|_| row.len() == axis.keys.len());
+    let step =
+        axis.steps.iter().position(|step| step.label == wanted).filter(|_| row.len() == axis.keys.len());
     let help = || {
         let labels = axis.steps.iter().take(20).map(|step| abridged(&step.label)).collect::<Vec<_>>();
         format!("it has {}", keys::list(&labels, "and"))
