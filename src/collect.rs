@@ -22,7 +22,7 @@ use crate::stats::Window;
 use crate::stats::fold::{Fold, PhaseSetup, WorkloadSetup};
 use crate::stats::percentile::Percentile;
 use crate::stats::timeline::PerSecond;
-use crate::stats::verdict::{Finding, judge};
+use crate::stats::verdict::{Figures, Finding, judge};
 use crate::units::{Micros, Nanos};
 
 /// Events of unfinished long streams are held up to this much in all; more are counted and left out.
@@ -83,6 +83,8 @@ pub struct Collected {
     pub fold: Fold,
     /// Its course by the second.
     pub seconds: PerSecond,
+    /// What is known of each phase that counts and has rows.
+    pub figures: Vec<Figures>,
     /// What the verdict rests on.
     pub findings: Vec<Finding>,
     /// Token-bearing events that were not kept for want of room.
@@ -224,18 +226,20 @@ impl Collector {
             }
         }
         let mut findings: Vec<Finding> = self.rules.breach().cloned().into_iter().collect();
-        for mut figures in self.fold.figures() {
+        let mut all = self.fold.figures();
+        for figures in &mut all {
             let index = self.phases.iter().position(|phase| phase.name == figures.phase);
             if let Some(delays) = index.and_then(|index| self.loop_delays.get_mut(index)) {
                 delays.sort_unstable();
                 figures.loop_delay_p99_ms = Percentile::P99.nearest_rank(delays).map(Micros::as_ms);
             }
-            findings.extend(judge(&figures, simulated));
+            findings.extend(judge(figures, simulated));
         }
         Collected {
             courses: self.courses,
             fold: self.fold,
             seconds: self.seconds,
+            figures: all,
             findings,
             stamps_left_out: self.left_out,
             writer: self.writer,

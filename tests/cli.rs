@@ -17,6 +17,8 @@ mod sandbox;
 mod secrets;
 #[path = "cli/server.rs"]
 mod server;
+#[path = "cli/shards.rs"]
+mod shards;
 #[path = "cli/sim.rs"]
 mod sim;
 #[path = "cli/sweep.rs"]

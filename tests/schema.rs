@@ -73,14 +73,20 @@ fn taplo_takes_every_scenario_of_ours_and_every_example_of_the_reference() {
 
 /// What the schema does not see: other files, the command line, sums, values that only together make no sense,
 /// bounds of values that are texts, and dates, which taplo takes for texts.
-const BEYOND_A_SCHEMA: [&str; 67] = [
+const BEYOND_A_SCHEMA: [&str; 73] = [
     "about_with_a_secret",
     "all_rows_of_no_data_set",
     "connections_of_users_in_an_open_loop",
     "dataset_is_a_folder",
     "dataset_missing",
     "date_for_a_name",
+    "distribution_lognormal_p99_below_median",
+    "distribution_mix_without_weight",
+    "distribution_unreachable_bounds",
     "distribution_upside_down",
+    "distribution_weights_short",
+    "distribution_weights_zero",
+    "distribution_zipf_flat",
     "duration_longer_than_a_year",
     "extends_a_base_with_a_secret",
     "extends_a_base_without_its_data",

@@ -26,6 +26,8 @@ mod golden;
 mod held;
 #[path = "virtual_time/loads.rs"]
 mod loads;
+#[path = "virtual_time/merge.rs"]
+mod merge;
 #[path = "virtual_time/rules.rs"]
 mod rules;
 #[path = "virtual_time/schedule.rs"]

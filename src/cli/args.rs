@@ -43,6 +43,14 @@ Examples:
 Exit codes:
   0 nothing is worse by more than the bound · 2 not comparable · 5 something is";
 
+const MERGE_EXAMPLES: &str = "\
+Examples:
+  tonnage run chat.toml --shard 0/2 --start-at 2026-01-02T03:04:05Z --out results/part-0
+  tonnage merge results/part-0 results/part-1 --out results/whole
+
+Exit codes:
+  0 done · 2 no set of shards of one run · 4 the numbers of the whole are not valid";
+
 const REPORT_EXAMPLES: &str = "\
 Examples:
   tonnage report results/quickstart-20260101T120000Z
@@ -80,6 +88,8 @@ pub(super) enum Command {
     Report(ReportArgs),
     /// Compare runs figure by figure; exit code 5 where one is worse by more than a bound
     Compare(CompareArgs),
+    /// Join the results of a run's shards to those of one run
+    Merge(MergeArgs),
 }
 
 /// What `run` and `rehearse` share.
@@ -155,6 +165,23 @@ pub(super) struct ReportArgs {
     /// Print every figure as CSV, as in summary.csv
     #[arg(long, conflicts_with = "json")]
     pub(super) csv: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = MERGE_EXAMPLES)]
+pub(super) struct MergeArgs {
+    /// Folders of all shards, in any order
+    #[arg(required = true, value_name = "DIR")]
+    pub(super) folders: Vec<PathBuf>,
+    /// Write the results into this folder, which must not exist
+    #[arg(long, value_name = "DIR")]
+    pub(super) out: PathBuf,
+    /// Print the summary as one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Treat a sample that is too small as a failure (exit code 4)
+    #[arg(long)]
+    pub(super) strict: bool,
 }
 
 #[derive(Debug, Args)]

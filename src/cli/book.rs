@@ -11,8 +11,8 @@ use super::resume::Resume;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{json, terminal};
 use crate::results::manifest::{
-    ClockKind, FORMAT, PhaseEntry, PointEntry, PointState, ResumeEntry, Setting, SkippedRows, State,
-    Timeouts, VerdictEntry, WorkloadEntry,
+    ClientEntry, ClockKind, FORMAT, Host, PhaseEntry, PointEntry, PointState, ResumeEntry, Setting,
+    SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
 use crate::results::{Manifest, Place, ResultsError, Writer, points, reader};
@@ -28,14 +28,25 @@ pub(super) struct Facts<'a> {
     pub(super) stamps: &'static str,
     /// A simulated server answered.
     pub(super) simulated: bool,
+    /// The machine; none under the virtual clock.
+    pub(super) host: Option<Host>,
     /// Nothing is said of progress.
     pub(super) quiet: bool,
+}
+
+/// The run's zero by other clocks; none under the virtual one.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Origin {
+    /// CLOCK_MONOTONIC.
+    pub(super) monotonic_ns: Option<u64>,
+    /// Time of day, since 1970.
+    pub(super) unix_ns: Option<u64>,
 }
 
 /// How a run came to its end.
 pub(super) struct End {
     pub(super) state: State,
-    pub(super) origin_monotonic_ns: Option<u64>,
+    pub(super) origin: Origin,
     /// A failure of ours that stopped it.
     pub(super) failure: Option<String>,
 }
@@ -103,6 +114,8 @@ impl<'a> Facts<'a> {
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             run_id: self.prepared.run_id.clone(),
             shard: self.prepared.shard.to_text(),
+            shards: Vec::new(),
+            host: self.host.clone(),
             name: scenario.name.clone(),
             started: self.prepared.started.to_string(),
             state: State::Running,
@@ -189,7 +202,7 @@ impl Book<'_> {
 
     /// Writes what `step` came to. False where that could not be done.
     pub(super) fn end(&mut self, step: &Prepared, collected: Collected, state: State) -> bool {
-        let Collected { courses, fold, seconds, findings, mut writer, .. } = collected;
+        let Collected { courses, fold, seconds, figures, findings, mut writer, .. } = collected;
         let summary = fold.summary();
         let verdict = VerdictEntry::new(&findings, self.facts.simulated);
         self.manifest.workloads = fold.workloads().iter().map(WorkloadEntry::from).collect();
@@ -200,6 +213,7 @@ impl Book<'_> {
                 let facts = fold.facts(index as u32);
                 entry.counted = facts.is_some_and(|facts| facts.counted);
                 entry.stopped = facts.is_some_and(|facts| facts.stopped);
+                entry.client = figures.iter().find(|known| known.phase == entry.name).map(ClientEntry::from);
                 entry.requests =
                     fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
             }
@@ -243,8 +257,13 @@ impl Book<'_> {
         let manifest = &mut self.manifest;
         manifest.state = if self.failed.is_none() { end.state } else { State::Stopped };
         match manifest.resumed.last_mut() {
-            Some(resumed) => resumed.origin_monotonic_ns = end.origin_monotonic_ns,
-            None => manifest.origin_monotonic_ns = end.origin_monotonic_ns,
+            Some(resumed) => resumed.origin_monotonic_ns = end.origin.monotonic_ns,
+            None => {
+                manifest.origin_monotonic_ns = end.origin.monotonic_ns;
+                if let Some(host) = &mut manifest.host {
+                    host.origin_unix_ns = end.origin.unix_ns;
+                }
+            }
         }
         if self.facts.prepared.scenario.sweep.is_some() {
             manifest.verdict = Some(VerdictEntry::of_points(&manifest.points, self.facts.simulated));
@@ -303,6 +322,7 @@ fn phase_entries(step: &Prepared) -> Vec<PhaseEntry> {
         ended_by: None,
         requests: BTreeMap::new(),
         not_planned: 0,
+        client: None,
     });
     phases.collect()
 }

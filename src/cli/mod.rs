@@ -8,9 +8,11 @@ mod compare;
 mod completions;
 mod environment;
 mod exit;
+mod host;
 mod init;
 mod live;
 mod man;
+mod merge;
 mod prepare;
 mod rehearse;
 mod report;
@@ -46,6 +48,7 @@ pub fn main() -> ExitCode {
         Command::Man(args) => man::run(args),
         Command::Report(args) => report::run(args),
         Command::Compare(args) => compare::run(args),
+        Command::Merge(args) => merge::run(args),
     };
     let exit = ended.unwrap_or_else(|failure| {
         let _ = writeln!(std::io::stderr(), "{}", failure.message.trim_end());

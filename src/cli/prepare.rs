@@ -178,7 +178,7 @@ impl Prepared {
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
                 (PromptSource::Dataset(_), None) => unreachable!("every data set was scanned above"),
             },
-            history: workload.session.map_or(History::None, |session| session.history),
+            history: workload.session.as_ref().map_or(History::None, |session| session.history),
             options: BodyOptions {
                 model: model.to_owned(),
                 stream: workload.request.stream,

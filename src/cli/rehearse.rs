@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::args::RehearseArgs;
-use super::book::Facts;
+use super::book::{Facts, Origin};
 use super::collecting::Gathered;
 use super::exit::{Exit, Failure};
 use super::live::{Live, say};
@@ -70,6 +70,7 @@ async fn rehearse(
         clock: ClockKind::Virtual,
         stamps: link.client.stamp_source().name(),
         simulated: true,
+        host: None,
         quiet: args.scenario.quiet,
     };
     let book = facts.open(&args.scenario)?;
@@ -149,7 +150,7 @@ impl Stage for Rehearsal<'_> {
         drop(watch);
         let gathered = Rc::into_inner(desk).map(RefCell::into_inner);
         let gathered = gathered.ok_or_else(|| Failure::unexpected("the rehearsal did not come to rest"))?;
-        Ok(Played { gathered, ending, origin, origin_monotonic_ns: None, signal: caught.get() })
+        Ok(Played { gathered, ending, origin, zero: Origin::default(), signal: caught.get() })
     }
 
     async fn pause(&mut self, time: Duration) -> Option<Signal> {

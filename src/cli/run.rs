@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::args::{RunArgs, ScenarioArgs};
-use super::book::Facts;
+use super::book::{Facts, Origin};
 use super::collecting;
 use super::exit::{Exit, Failure};
 use super::live::say;
@@ -14,7 +14,7 @@ use super::prepare::{Prepared, Purpose, prepare};
 use super::series::{self, Played, Playing, Stage};
 use super::shard::Part;
 use super::signals::{self, Signal};
-use super::{environment, sim, target};
+use super::{environment, host, sim, target};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::results::manifest::ClockKind;
@@ -69,6 +69,7 @@ impl Measuring<'_> {
             clock: ClockKind::Real,
             stamps: link.client.stamp_source().name(),
             simulated: link.server.embedded.is_some(),
+            host: Some(host::host()),
             quiet: self.args.quiet,
         };
         let (signal_sender, signals) = unbounded_channel();
@@ -182,8 +183,12 @@ impl Stage for Network {
             }
         };
         let gathered = collecting.join().map_err(|_| Failure::unexpected("the collecting thread died"))?;
-        let origin_monotonic_ns = self.clock.origin_monotonic_ns().map(|zero| zero.wrapping_add(origin.0));
-        Ok(Played { gathered, ending, origin, origin_monotonic_ns, signal: caught })
+        let ago_ns = i128::from(self.clock.now().0.saturating_sub(origin.0));
+        let zero = Origin {
+            monotonic_ns: self.clock.origin_monotonic_ns().map(|zero| zero.wrapping_add(origin.0)),
+            unix_ns: u64::try_from(environment::unix_time_ns() - ago_ns).ok(),
+        };
+        Ok(Played { gathered, ending, origin, zero, signal: caught })
     }
 
     async fn pause(&mut self, time: Duration) -> Option<Signal> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::args::ScenarioArgs;
-use super::book::{Book, End};
+use super::book::{Book, End, Origin};
 use super::collecting::Gathered;
 use super::environment;
 use super::exit::{Exit, Failure};
@@ -43,8 +43,8 @@ pub(super) struct Played {
     pub(super) ending: Ending,
     /// The instant that its columns subtract.
     pub(super) origin: Nanos,
-    /// CLOCK_MONOTONIC at that instant.
-    pub(super) origin_monotonic_ns: Option<u64>,
+    /// That instant by other clocks.
+    pub(super) zero: Origin,
     pub(super) signal: Option<Signal>,
 }
 
@@ -65,7 +65,7 @@ pub(super) async fn play(
     // A sweep goes on along the time axis that it began.
     let mut origin = resume.map(|_| Nanos::ZERO);
     let mut signal = None;
-    let mut end = End { state: State::Complete, origin_monotonic_ns: None, failure: None };
+    let mut end = End { state: State::Complete, origin: Origin::default(), failure: None };
     loop {
         let run = match grid.as_mut().map(Iterator::next) {
             Some(None) => break,
@@ -89,7 +89,9 @@ pub(super) async fn play(
         let playing = Playing { prepared: step, collector: book.begin(step)?, origin, live };
         let played = stage.play(playing).await?;
         origin = Some(played.origin);
-        end.origin_monotonic_ns = end.origin_monotonic_ns.or(played.origin_monotonic_ns);
+        if end.origin.monotonic_ns.is_none() {
+            end.origin = played.zero;
+        }
         let stopped = played.ending != Ending::Complete;
         let (state, failure) = state_of(&played);
         let is_over =

@@ -7,6 +7,7 @@
 mod order;
 mod row;
 mod scan;
+pub mod tokenizer;
 mod trace;
 
 use std::fs::File;

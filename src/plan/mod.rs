@@ -60,7 +60,7 @@ pub enum End {
 }
 
 /// Loads whose numbers cannot follow those of another begin at multiples of this.
-const RANGE: u64 = 1_000_000_000;
+pub const RANGE: u64 = 1_000_000_000;
 
 /// Numbers of the next session and request.
 #[derive(Clone, Copy, Default)]
@@ -200,7 +200,7 @@ impl Plan {
         let start = load.start()?;
         let workload = &scenario.workloads[index];
         let session = load.numbers.session;
-        let form = workload.session;
+        let form = workload.session.as_ref();
         let count = form.map_or(1, |form| {
             form.turns.sample(&mut seed.indexed_stream("turns", &workload.name, session)).max(1)
         });

@@ -39,6 +39,12 @@ impl Shard {
         self.is_part().then(|| format!("{}/{}", self.index, self.count))
     }
 
+    /// Reads what [`Shard::to_text`] wrote.
+    pub fn from_text(text: &str) -> Option<Shard> {
+        let (index, count) = text.split_once('/')?;
+        Shard::new(index.parse().ok()?, count.parse().ok()?)
+    }
+
     /// Whether session or user `number` is its own: every `count`-th is.
     pub fn owns(self, number: u64) -> bool {
         number % u64::from(self.count) == u64::from(self.index)

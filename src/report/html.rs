@@ -6,6 +6,7 @@ use super::chart::escaped;
 use super::course::Course;
 use super::figure::{NONE, grouped, percent, short, time};
 use super::points;
+use super::terminal::shards;
 use crate::results::Manifest;
 use crate::results::manifest::State;
 use crate::results::text::printable;
@@ -74,6 +75,9 @@ fn write_head(html: &mut String, manifest: &Manifest) {
         manifest.seed,
         shown(&manifest.tool_version)
     );
+    for shard in shards(manifest) {
+        let _ = writeln!(html, "<p class=\"soft\">shard {}</p>", escaped(&shard));
+    }
     for (key, value) in &manifest.about {
         let _ = writeln!(html, "<p class=\"soft\">{}: {}</p>", shown(key), shown(value));
     }

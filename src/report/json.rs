@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::results::Manifest;
-use crate::results::manifest::{FindingEntry, PhaseEntry, PointEntry, State};
+use crate::results::manifest::{FindingEntry, PhaseEntry, PointEntry, ShardEntry, State};
 use crate::stats::SummaryRow;
 use crate::stats::metrics::{Source, metric};
 
@@ -26,6 +26,7 @@ pub fn object(manifest: &Manifest, rows: &[SummaryRow], folder: &Path) -> String
         verdict: verdict.map(|verdict| verdict.verdict.as_str()),
         findings: verdict.map_or(&[], |verdict| verdict.findings.as_slice()),
         phases: &manifest.phases,
+        shards: &manifest.shards,
         points: &manifest.points,
         figures: figures(rows),
     };
@@ -44,6 +45,8 @@ struct Summary<'a> {
     verdict: Option<&'a str>,
     findings: &'a [FindingEntry],
     phases: &'a [PhaseEntry],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    shards: &'a [ShardEntry],
     /// Runs of a sweep.
     #[serde(skip_serializing_if = "<[PointEntry]>::is_empty")]
     points: &'a [PointEntry],

@@ -10,7 +10,7 @@ use super::figure::{NONE, grouped, percent, short, time};
 use super::points;
 use crate::record::Outcome;
 use crate::results::Manifest;
-use crate::results::manifest::{FindingEntry, PhaseEntry, State};
+use crate::results::manifest::{FindingEntry, PhaseEntry, ShardEntry, State};
 use crate::results::text::printable;
 use crate::stats::SummaryRow;
 use crate::stats::fold::ALL;
@@ -36,6 +36,7 @@ const STATISTICS: [&str; 4] = ["p50", "p90", "p99", "max"];
 pub fn text(manifest: &Manifest, rows: &[SummaryRow]) -> String {
     let mut text = headline(manifest);
     text.push('\n');
+    write_shards(manifest, &mut text);
     if !manifest.points.is_empty() {
         text.push('\n');
         text.push_str(&points::text(manifest, rows));
@@ -65,6 +66,34 @@ fn headline(manifest: &Manifest) -> String {
         State::Interrupted => parts.push("interrupted".to_owned()),
     }
     parts.join(" · ")
+}
+
+/// The parts that were joined: where each ran, when it began, and what is known of its clock.
+fn write_shards(manifest: &Manifest, text: &mut String) {
+    for line in shards(manifest) {
+        write_wrapped(text, "  shard         ", &line);
+    }
+}
+
+/// One line for each part of a joined run.
+pub(super) fn shards(manifest: &Manifest) -> Vec<String> {
+    let origins = manifest.shards.iter().filter_map(|shard| shard.host.as_ref()?.origin_unix_ns);
+    let first = origins.min();
+    let line = |shard: &ShardEntry| {
+        let rows = grouped(shard.rows);
+        let Some(host) = &shard.host else { return format!("{}: {rows} requests", shard.shard) };
+        let began = host.origin_unix_ns.zip(first).map_or(String::new(), |(origin, first)| {
+            format!(", began {} after the first", time((origin - first) as f64 / 1e6))
+        });
+        let clock = match (host.synchronised, &host.synchronised_by) {
+            (Some(true), Some(by)) => format!("clock synchronised by {}", printable(by)),
+            (Some(true), None) => "clock synchronised".to_owned(),
+            (Some(false), _) => "clock not synchronised".to_owned(),
+            (None, _) => "whether its clock is synchronised is not known".to_owned(),
+        };
+        format!("{} on {}: {rows} requests{began}, {clock}", shard.shard, printable(&host.name))
+    };
+    manifest.shards.iter().map(line).collect()
 }
 
 /// One phase of one point and repeat, all workloads together.

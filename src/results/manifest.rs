@@ -9,6 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::memory::MemoryEntry;
+use crate::stats::verdict::Figures;
 use crate::stats::{Finding, Slo, SloMetric, Verdict, WorkloadSetup};
 
 /// The number of this form of the manifest.
@@ -26,6 +27,12 @@ pub struct Manifest {
     /// Which part of the run: `k/n`, k from 0; none for all of it.
     #[serde(default)]
     pub shard: Option<String>,
+    /// The parts that were joined to it, in order; empty for a run of one process.
+    #[serde(default)]
+    pub shards: Vec<ShardEntry>,
+    /// The machine it ran on; none under the virtual clock, and of joined parts.
+    #[serde(default)]
+    pub host: Option<Host>,
     /// Name of the scenario.
     pub name: String,
     /// When the run began, RFC 3339.
@@ -203,6 +210,89 @@ pub struct PhaseEntry {
     pub requests: BTreeMap<String, u64>,
     /// Arrivals after a stop or signal, and slots that users never reached: due, and no longer planned.
     pub not_planned: u64,
+    /// How the client itself fared; none where it did not come to the phase.
+    #[serde(default)]
+    pub client: Option<ClientEntry>,
+}
+
+/// The machine of a run, and what is known of its time of day.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// Its time of day at the run's zero, in ns since 1970.
+    pub origin_unix_ns: Option<u64>,
+    /// Whether its time of day is kept to that of other machines; none where nothing tells.
+    pub synchronised: Option<bool>,
+    /// What says so.
+    pub synchronised_by: Option<String>,
+}
+
+/// A part of a run that was joined with the others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardEntry {
+    /// Which: `k/n`, k from 0.
+    pub shard: String,
+    /// How far it came.
+    pub state: State,
+    /// Its rows.
+    pub rows: u64,
+    /// The machine it ran on.
+    pub host: Option<Host>,
+}
+
+/// How the client fared in a phase: figures over measured rows that no table holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ClientEntry {
+    /// p99 of how late the sender's event loop woke.
+    pub loop_delay_p99_ms: Option<f64>,
+    /// p99 over rows of the longest time that bytes lay before they were read; none without kernel stamps.
+    pub read_delay_p99_ms: Option<f64>,
+    /// Reads that completed an event with tokens.
+    pub reads: u64,
+    /// Those of them that completed more than one.
+    pub shared_reads: u64,
+    /// Kernel stamps that were missing or impossible, and were replaced by the nearest possible time.
+    pub clamped_stamps: u64,
+}
+
+impl From<&Figures> for ClientEntry {
+    fn from(figures: &Figures) -> ClientEntry {
+        ClientEntry {
+            loop_delay_p99_ms: figures.loop_delay_p99_ms,
+            read_delay_p99_ms: figures.read_delay_p99_ms,
+            reads: figures.reads,
+            shared_reads: figures.shared_reads,
+            clamped_stamps: figures.clamped_stamps,
+        }
+    }
+}
+
+impl ClientEntry {
+    /// Puts them beside the figures that follow from rows.
+    pub fn complete(&self, figures: Figures) -> Figures {
+        Figures {
+            loop_delay_p99_ms: self.loop_delay_p99_ms,
+            read_delay_p99_ms: self.read_delay_p99_ms,
+            reads: self.reads,
+            shared_reads: self.shared_reads,
+            clamped_stamps: self.clamped_stamps,
+            ..figures
+        }
+    }
+
+    /// Those of two clients together: counts add up, and of delays the longer one stands.
+    #[must_use]
+    pub fn join(self, other: ClientEntry) -> ClientEntry {
+        let longer = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
+        ClientEntry {
+            loop_delay_p99_ms: longer(self.loop_delay_p99_ms, other.loop_delay_p99_ms),
+            read_delay_p99_ms: longer(self.read_delay_p99_ms, other.read_delay_p99_ms),
+            reads: self.reads + other.reads,
+            shared_reads: self.shared_reads + other.shared_reads,
+            clamped_stamps: self.clamped_stamps + other.clamped_stamps,
+        }
+    }
 }
 
 /// What the figures of a workload rest on.
@@ -300,6 +390,25 @@ impl VerdictEntry {
             findings: findings.iter().map(FindingEntry::from).collect(),
         }
     }
+
+    /// Puts findings that were told before in front; the worst of all is the verdict.
+    #[must_use]
+    pub fn preceded_by(mut self, told: Vec<FindingEntry>) -> VerdictEntry {
+        let weigh = |verdict: Verdict| told.iter().any(|finding| finding.severity == verdict.name());
+        let worst = [Verdict::Invalid, Verdict::Insufficient]
+            .into_iter()
+            .find(|verdict| self.verdict == verdict.name() || weigh(*verdict));
+        self.verdict = worst.unwrap_or(Verdict::Valid).name().to_owned();
+        self.findings.splice(0..0, told);
+        self
+    }
+}
+
+impl FindingEntry {
+    /// Whether it says why the run was stopped.
+    pub fn is_stop(&self) -> bool {
+        self.kind.starts_with("stopped_")
+    }
 }
 
 impl VerdictEntry {
@@ -353,6 +462,8 @@ pub(crate) mod tests {
             tool_version: "0.1.0".to_owned(),
             run_id: "r1".to_owned(),
             shard: None,
+            shards: Vec::new(),
+            host: None,
             name: "documents".to_owned(),
             started: "2025-01-02T03:04:05Z".to_owned(),
             state: State::Running,
@@ -385,6 +496,7 @@ pub(crate) mod tests {
                 ended_by: Some("duration".to_owned()),
                 requests: [("planned".to_owned(), 3), ("sent".to_owned(), 3), ("ok".to_owned(), 3)].into(),
                 not_planned: 0,
+                client: None,
             }],
             workloads: vec![WorkloadEntry {
                 name: "chat".to_owned(),
@@ -418,6 +530,8 @@ pub(crate) mod tests {
           "tool_version": "0.1.0",
           "run_id": "r1",
           "shard": null,
+          "shards": [],
+          "host": null,
           "name": "documents",
           "started": "2025-01-02T03:04:05Z",
           "state": "interrupted",
@@ -454,7 +568,8 @@ pub(crate) mod tests {
                 "planned": 3,
                 "sent": 3
               },
-              "not_planned": 0
+              "not_planned": 0,
+              "client": null
             }
           ],
           "workloads": [

@@ -1,12 +1,13 @@
 //! Results on disk: which columns there are, and how they get into files.
 //!
 //! [`Writer`] makes the folder and fills it; [`RequestRow::COLUMNS`], [`tables`] and [`Manifest`] say with what. [`reader`] turns a
-//! folder back into figures.
+//! folder back into figures, and [`merge`] those of a run's shards into one.
 
 mod cells;
 pub mod columns;
 pub mod manifest;
 pub mod memory;
+pub mod merge;
 pub mod points;
 mod prune;
 pub mod reader;

@@ -44,7 +44,7 @@ pub struct RunRows {
     /// Its course by the second.
     pub seconds: Vec<TimelineRow>,
     /// The course rebuilt from rows, until `timeline.csv` gives a better one.
-    rebuilt: PerSecond,
+    pub(super) rebuilt: PerSecond,
 }
 
 /// A results folder that cannot be read.
@@ -124,11 +124,12 @@ impl std::error::Error for ReadError {
 pub fn read(path: &Path, each: impl FnMut(usize, &RequestRecord)) -> Result<Folder, ReadError> {
     let manifest = read_manifest(path)?;
     let scenario = read_text(&path.join("scenario.toml"))?;
-    let mut folder = Folder { path: path.to_owned(), manifest, scenario, runs: Vec::new() };
-    folder.begin_runs();
-    folder.read_requests(each)?;
-    folder.read_gaps()?;
-    folder.read_timeline()?;
+    let is_killed = manifest.state == State::Running;
+    let mut folder = Folder::begin(path, manifest, scenario);
+    folder.read_requests(path, is_killed, each)?;
+    folder.read_gaps(path)?;
+    folder.read_timeline(path)?;
+    folder.fill_timeline();
     folder.end_windows();
     Ok(folder)
 }
@@ -136,7 +137,7 @@ pub fn read(path: &Path, each: impl FnMut(usize, &RequestRecord)) -> Result<Fold
 /// Reads the manifest of a folder.
 ///
 /// # Errors
-/// When there is none, or none that this version knows.
+/// When it is missing, no manifest, or of another form.
 pub fn read_manifest(folder: &Path) -> Result<Manifest, ReadError> {
     #[derive(serde::Deserialize)]
     struct Form {
@@ -151,7 +152,7 @@ pub fn read_manifest(folder: &Path) -> Result<Manifest, ReadError> {
     }
 }
 
-fn read_text(path: &Path) -> Result<String, ReadError> {
+pub(super) fn read_text(path: &Path) -> Result<String, ReadError> {
     fs::read_to_string(path).map_err(|source| ReadError::File { path: path.to_owned(), source })
 }
 
@@ -161,10 +162,24 @@ impl Folder {
         self.runs.iter().flat_map(|run| run.fold.summary()).collect()
     }
 
-    /// What the rows say against the figures; the client's own delays, which no row holds, left out.
+    /// What rows and manifest say against the figures.
     pub fn findings(&self, simulated: bool) -> Vec<Finding> {
-        let figures = self.runs.iter().flat_map(|run| run.fold.figures());
-        figures.flat_map(|figures| judge(&figures, simulated)).collect()
+        let mut findings = Vec::new();
+        for run in &self.runs {
+            for figures in run.fold.figures() {
+                let mut entries = entries(&self.manifest, run.point, run.repeat);
+                let client = entries.find(|entry| entry.name == figures.phase).and_then(|entry| entry.client);
+                findings.extend(judge(&client.unwrap_or_default().complete(figures), simulated));
+            }
+        }
+        findings
+    }
+
+    /// A folder of which no table has been read.
+    pub(super) fn begin(path: &Path, manifest: Manifest, scenario: String) -> Folder {
+        let mut folder = Folder { path: path.to_owned(), manifest, scenario, runs: Vec::new() };
+        folder.begin_runs();
+        folder
     }
 
     fn begin_runs(&mut self) {
@@ -201,11 +216,28 @@ impl Folder {
         self.runs = keys.into_iter().map(begin).collect();
     }
 
-    fn read_requests(&mut self, mut each: impl FnMut(usize, &RequestRecord)) -> Result<(), ReadError> {
-        let mut table = Table::open(self.path.join("requests.csv"))?;
+    fn read_requests(
+        &mut self,
+        folder: &Path,
+        rebuilds: bool,
+        mut each: impl FnMut(usize, &RequestRecord),
+    ) -> Result<(), ReadError> {
+        self.read_rows(folder, rebuilds, |run, record, _| {
+            each(run, record);
+            Ok(())
+        })
+    }
+
+    /// Adds the rows of a folder, each shown with its cells; with `rebuilds` to the course by the second too.
+    pub(super) fn read_rows<E: From<ReadError>>(
+        &mut self,
+        folder: &Path,
+        rebuilds: bool,
+        mut each: impl FnMut(usize, &RequestRecord, &csv::ByteRecord) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut table = Table::open(folder.join("requests.csv"))?;
         let cells = Cells::of_header(table.header.iter())
             .map_err(|name| ReadError::Column { path: table.path.clone(), name })?;
-        let is_killed = self.manifest.state == State::Running;
         let mut row = ReadRow::new();
         let mut place = Place::default();
         while table.next()? {
@@ -218,16 +250,17 @@ impl Folder {
             (row.record.planned.phase, row.record.planned.workload) = (phase, workload);
             let of_run = &mut self.runs[run];
             of_run.fold.add(&row.record, RowEvents::default());
-            if is_killed {
+            if rebuilds {
                 of_run.rebuilt.add(&row.record, RowEvents::default());
             }
-            each(run, &row.record);
+            each(run, &row.record, &table.cells)?;
         }
         Ok(())
     }
 
-    fn read_gaps(&mut self) -> Result<(), ReadError> {
-        let mut table = Table::open(self.path.join("gaps.csv"))?;
+    /// Adds the counts of gaps of a folder.
+    pub(super) fn read_gaps(&mut self, folder: &Path) -> Result<(), ReadError> {
+        let mut table = Table::open(folder.join("gaps.csv"))?;
         let columns = table.columns(["point", "repeat", "phase", "workload", "metric", "low_us", "count"])?;
         let mut place = Place::default();
         while table.next()? {
@@ -250,8 +283,9 @@ impl Folder {
         Ok(())
     }
 
-    fn read_timeline(&mut self) -> Result<(), ReadError> {
-        let mut table = Table::open(self.path.join("timeline.csv"))?;
+    /// Adds the seconds of a folder.
+    pub(super) fn read_timeline(&mut self, folder: &Path) -> Result<(), ReadError> {
+        let mut table = Table::open(folder.join("timeline.csv"))?;
         let columns = table.columns([
             "point",
             "repeat",
@@ -278,16 +312,20 @@ impl Folder {
             let run = self.runs.iter_mut().find(|run| (run.point, run.repeat) == key);
             run.ok_or_else(|| table.problem("the manifest knows no such point or repeat"))?.seconds.push(row);
         }
+        Ok(())
+    }
+
+    /// The seconds of a killed run are those of its rows.
+    fn fill_timeline(&mut self) {
         for run in self.runs.iter_mut().filter(|run| run.seconds.is_empty()) {
             run.seconds = run.rebuilt.rows();
             // Rows do not tell when each token came.
             run.seconds.iter_mut().for_each(|second| second.output_tokens = None);
         }
-        Ok(())
     }
 
     /// Windows that the manifest of a killed run does not tell are those of the rows.
-    fn end_windows(&mut self) {
+    pub(super) fn end_windows(&mut self) {
         let is_killed = self.manifest.state == State::Running;
         for run in &mut self.runs {
             for (phase, entry) in (0..).zip(entries(&self.manifest, run.point, run.repeat)) {

@@ -48,6 +48,19 @@ fn write_cells<R>(columns: &[Column<R>], line: &mut String, write: impl Fn(&Colu
     line.push('\n');
 }
 
+/// Appends a line of cells as they were read from a table.
+pub(super) fn write_read_cells(cells: &csv::ByteRecord, line: &mut String) {
+    for (place, cell) in cells.iter().enumerate() {
+        if place > 0 {
+            line.push(',');
+        }
+        let start = line.len();
+        line.push_str(&String::from_utf8_lossy(cell));
+        quote_from(start, line);
+    }
+    line.push('\n');
+}
+
 /// Quotes what stands from `start` on, if it must be.
 pub(super) fn quote_from(start: usize, line: &mut String) {
     if line.as_bytes()[start..].iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r')) {

@@ -12,7 +12,7 @@ use super::columns::RequestRow;
 use super::manifest::Manifest;
 use super::prune::prune;
 use super::tables::{GAPS, SUMMARY, TIMELINE};
-use super::text::{Column, write_header, write_row};
+use super::text::{Column, write_header, write_read_cells, write_row};
 use crate::stats::{GapRow, SummaryRow, TimelineRow};
 
 /// Rows are handed to the system in pieces of about this size.
@@ -173,6 +173,15 @@ impl Writer {
         self.requests.push(RequestRow::COLUMNS, row)
     }
 
+    /// Adds a row to `requests.csv` by its cells, as they were read from another one.
+    ///
+    /// # Errors
+    /// When the file cannot be written to.
+    pub fn request_cells(&mut self, cells: &csv::ByteRecord) -> Result<(), ResultsError> {
+        write_read_cells(cells, &mut self.requests.rows);
+        self.requests.flush_if_full()
+    }
+
     /// Hands all rows so far to the system; to be called at least once a second.
     ///
     /// # Errors
@@ -319,6 +328,10 @@ impl Table {
 
     fn push<R>(&mut self, columns: &[Column<R>], row: &R) -> Result<(), ResultsError> {
         write_row(columns, row, &mut self.rows);
+        self.flush_if_full()
+    }
+
+    fn flush_if_full(&mut self) -> Result<(), ResultsError> {
         if self.rows.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 

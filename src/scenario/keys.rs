@@ -2,6 +2,7 @@
 //!
 //! A key enters here in the commit that makes it work; before that it is an unknown key.
 
+mod lengths;
 mod observed;
 mod schedule;
 mod sweep;
@@ -99,6 +100,10 @@ pub enum Kind {
     Bytes,
     /// A number of tokens of at least 1.
     Tokens,
+    /// Numbers of tokens, at least one.
+    TokenList,
+    /// Numbers of at least 0, at least one.
+    Numbers,
     /// A number of tokens, or a law they follow: the table `distribution`.
     Distribution,
     /// Names of headers with their values.
@@ -152,6 +157,8 @@ impl Kind {
             Kind::Share => "a share, such as 0.6 or `\"60%\"`".to_owned(),
             Kind::Bytes => "a size, such as `\"24GiB\"`".to_owned(),
             Kind::Tokens => "a number of tokens".to_owned(),
+            Kind::TokenList => "a list of numbers of tokens".to_owned(),
+            Kind::Numbers => "a list of numbers".to_owned(),
             Kind::Distribution => "a number of tokens or a distribution".to_owned(),
             Kind::KeyPath => "the path of a key".to_owned(),
             Kind::KeyPaths => "a list of paths of keys".to_owned(),
@@ -173,7 +180,7 @@ impl Kind {
             Kind::Duration { .. } => Some("seconds"),
             Kind::Rate | Kind::Level | Kind::Levels => Some("per second"),
             Kind::Bytes => Some("bytes"),
-            Kind::Tokens | Kind::Distribution => Some("tokens"),
+            Kind::Tokens | Kind::TokenList | Kind::Distribution => Some("tokens"),
             _ => None,
         }
     }

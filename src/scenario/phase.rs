@@ -172,7 +172,7 @@ impl Rhythm {
 }
 
 /// A conversation of several turns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SessionForm {
     /// How many turns.
     pub turns: Distribution,

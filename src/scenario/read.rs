@@ -3,6 +3,7 @@
 //! Every part is read even where another is wrong, so that all problems are reported at once. A value that could
 //! not be read is `None`, and its problem has been reported where it was found.
 
+mod lengths;
 mod phase;
 mod sweep;
 
@@ -399,7 +400,7 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
         (stream, temperature, fields.own("max_tokens", Field::tokens), extra(&fields))
     });
     let length = fields.table("output").and_then(|fields| {
-        if fields.has("max_tokens") { Some(distribution(&fields, "max_tokens")) } else { None }
+        if fields.has("max_tokens") { Some(lengths::distribution(&fields, "max_tokens")) } else { None }
     });
     let session = fields.has("session").then(|| fields.table("session")).flatten();
     let session = session.map(|fields| phase::session(&fields));
@@ -465,23 +466,4 @@ pub(super) fn existing_file(field: Field<'_>, problems: &Problems<'_>) -> Result
             Err(Refusal::new(format!("the file of `{label}` {problem}"), help))
         }
     }
-}
-
-fn distribution(fields: &Fields<'_>, name: &str) -> Option<Distribution> {
-    if !fields.holds_table(name) {
-        return fields.own(name, Field::tokens).map(Distribution::Fixed);
-    }
-    let fields = fields.table(name)?;
-    if !fields.has("uniform") {
-        return None;
-    }
-    let fields = fields.table("uniform")?;
-    let (min, max) = (fields.value("min", Field::tokens), fields.value("max", Field::tokens));
-    let (min, max) = (min?, max?);
-    let uniform = Distribution::uniform(min, max);
-    if uniform.is_none() {
-        let message = format!("`min` ({min}) is above `max` ({max})");
-        fields.problems.error(fields.place("min"), message, "exchange them");
-    }
-    uniform
 }

@@ -1,5 +1,6 @@
 //! A scenario written out with nothing left open.
 
+mod lengths;
 mod phase;
 
 use std::path::PathBuf;
@@ -8,7 +9,6 @@ use serde_json::Value;
 
 use super::tree;
 use super::{Axis, Endpoint, Loaded, Origins, PromptSource, Scenario, Sweep, Transport, Workload};
-use crate::distribution::Distribution;
 use crate::stats::{KvLayout, ModelMemory};
 use crate::units::{write_bytes, write_duration};
 
@@ -123,13 +123,7 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             out.put("prompt.dataset.when_exhausted", quoted(set.when_exhausted.name()));
         }
     }
-    match workload.max_tokens {
-        Distribution::Fixed(tokens) => out.put("output.max_tokens", tokens),
-        Distribution::Uniform { min, max } => {
-            out.put("output.max_tokens.uniform.min", min);
-            out.put("output.max_tokens.uniform.max", max);
-        }
-    }
+    lengths::write(out, "output.max_tokens", &workload.max_tokens);
     if let Some(session) = &workload.session {
         phase::write_session(out, session);
     }

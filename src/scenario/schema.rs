@@ -168,6 +168,8 @@ fn value(kind: Kind) -> Value {
             { "type": "string", "pattern": BYTES },
         ] }),
         Kind::Tokens => json!({ "anyOf": tokens() }),
+        Kind::TokenList => json!({ "type": "array", "minItems": 1, "items": { "anyOf": tokens() } }),
+        Kind::Numbers => json!({ "type": "array", "minItems": 1, "items": value(Kind::Number) }),
         Kind::Distribution => {
             let [number, text] = tokens();
             json!({ "anyOf": [number, text, table(keys::find("distribution"))] })

@@ -253,6 +253,16 @@ impl Field<'_> {
         self.members()?.into_iter().map(Field::name).collect()
     }
 
+    /// Numbers of tokens, at least one.
+    pub(super) fn token_list(self) -> Result<Vec<u64>, Refusal> {
+        self.members()?.into_iter().map(Field::tokens).collect()
+    }
+
+    /// Numbers of at least 0, at least one.
+    pub(super) fn numbers(self) -> Result<Vec<f64>, Refusal> {
+        self.members()?.into_iter().map(Field::number).collect()
+    }
+
     /// The members of a list, at least one.
     fn members(&self) -> Result<Vec<Field<'_>>, Refusal> {
         let Value::List(list) = &self.node.value else { return Err(self.wrong_type()) };

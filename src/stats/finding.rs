@@ -79,6 +79,8 @@ pub enum FindingKind {
     Uncounted,
     /// Limits could not be judged.
     SloUnmeasurable,
+    /// Shards did not begin a phase together.
+    ShardsApart,
     /// Too many of the last requests failed, and the run was stopped.
     StoppedByErrors,
     /// Too many requests failed one after another, and the run was stopped.
@@ -164,6 +166,7 @@ impl FindingKind {
             FindingKind::Bursts => "bursts",
             FindingKind::Uncounted => "uncounted",
             FindingKind::SloUnmeasurable => "slo_unmeasurable",
+            FindingKind::ShardsApart => "shards_apart",
             FindingKind::StoppedByErrors => "stopped_by_errors",
             FindingKind::StoppedByErrorsInARow => "stopped_by_errors_in_a_row",
             FindingKind::StoppedOverSaturated => "stopped_over_saturated",
@@ -173,7 +176,10 @@ impl FindingKind {
     /// Unit of `measured` and `threshold`.
     pub fn measure(self) -> Measure {
         match self {
-            FindingKind::SendDelay | FindingKind::LoopDelay | FindingKind::ReadDelay => Measure::Ms,
+            FindingKind::SendDelay
+            | FindingKind::LoopDelay
+            | FindingKind::ReadDelay
+            | FindingKind::ShardsApart => Measure::Ms,
             FindingKind::FewAnswers
             | FindingKind::Dependent
             | FindingKind::Uncounted
@@ -215,6 +221,7 @@ impl FindingKind {
             FindingKind::Bursts => "gaps describe a buffer between model and client, not the model",
             FindingKind::Uncounted => "token metrics lack them, and throughputs are lower bounds",
             FindingKind::SloUnmeasurable => "they count as not good though no limit is known to be missed",
+            FindingKind::ShardsApart => "for that long only a part of the load was offered",
             FindingKind::StoppedByErrors
             | FindingKind::StoppedByErrorsInARow
             | FindingKind::StoppedOverSaturated => {
@@ -252,6 +259,9 @@ impl FindingKind {
             FindingKind::Bursts => "turn off buffering in the proxy or gateway on the way",
             FindingKind::Uncounted => "let the server send usage (stream_options)",
             FindingKind::SloUnmeasurable => "limit a metric that this server's answers allow to measure",
+            FindingKind::ShardsApart => {
+                "give all shards one --start-at, synchronise their clocks, and run later phases on their own"
+            }
             FindingKind::StoppedByErrors | FindingKind::StoppedByErrorsInARow => {
                 "see columns `outcome` and `error` of requests.csv; the rules stand in [stop]"
             }
@@ -332,6 +342,9 @@ impl fmt::Display for Finding {
             FindingKind::Uncounted => write!(f, "the tokens of {count} answers could not be counted"),
             FindingKind::SloUnmeasurable => {
                 write!(f, "{count} answers lack a metric that [slo] limits")
+            }
+            FindingKind::ShardsApart => {
+                write!(f, "the shards began up to {measured} apart (limit {threshold})")
             }
             FindingKind::StoppedByErrors => {
                 write!(f, "{measured} of the last 100 requests failed (limit {threshold})")

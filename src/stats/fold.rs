@@ -315,6 +315,7 @@ impl Fold {
             slo_unmeasurable: scope.tallies().map(|tally| tally.slo_unmeasurable).sum(),
             reads: scope.tallies().map(|tally| tally.reads.bearing).sum(),
             shared_reads: scope.tallies().map(|tally| tally.reads.shared).sum(),
+            clamped_stamps: scope.tallies().map(|tally| tally.reads.clamped).sum(),
             read_delay_p99_ms: read_delay(&scope).map(Micros::as_ms),
             repeated: scope.tallies().map(|tally| tally.repeated).sum(),
             effective_answers: effective_answers(&ttft),

@@ -63,6 +63,7 @@ pub(super) struct Tally {
 pub(super) struct Reads {
     pub(super) bearing: u64,
     pub(super) shared: u64,
+    pub(super) clamped: u64,
     pub(super) delays: Vec<Micros>,
 }
 
@@ -315,6 +316,7 @@ impl Tally {
         if let Some(reads) = &record.reads {
             self.reads.bearing += reads.bearing;
             self.reads.shared += reads.shared;
+            self.reads.clamped += reads.clamped;
             self.reads.delays.extend(reads.delay_max.map(Micros::from_duration));
         }
         self.reconnects += u64::from(record.reconnects.unwrap_or(0));

@@ -97,6 +97,8 @@ pub struct Figures {
     pub reads: u64,
     /// Those of them that completed more than one.
     pub shared_reads: u64,
+    /// Kernel stamps that were missing or impossible, and were replaced by the nearest possible time.
+    pub clamped_stamps: u64,
     /// p99 over rows of the longest time that bytes lay in the kernel before they were read; `None` without kernel stamps.
     pub read_delay_p99_ms: Option<f64>,
     /// Those that asked a row of a data set which was asked before.

@@ -9,7 +9,7 @@ use super::sandbox::{Running, Sandbox, binary, eventually};
 use super::usage::QUICK;
 
 /// Starts one on a free port and returns its address.
-fn start(sandbox: &Sandbox, arguments: &[&str], key: Option<&str>) -> (Running, String) {
+pub(crate) fn start(sandbox: &Sandbox, arguments: &[&str], key: Option<&str>) -> (Running, String) {
     let mut command = Command::new(binary());
     command.args(["sim", "--listen", "127.0.0.1:0"]).args(arguments);
     command.envs(key.map(|key| ("SIM_KEY", key)));

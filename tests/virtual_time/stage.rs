@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::ops::Index;
-use std::path::Path;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,12 +20,14 @@ use tonnage::plan::composer::{Composer, Form, Prompts};
 use tonnage::plan::shard::Shard;
 use tonnage::protocol::BodyOptions;
 use tonnage::record::{EndedBy, Event};
-use tonnage::results::manifest::{ClockKind, FORMAT, Manifest, State, Timeouts};
+use tonnage::results::manifest::{
+    ClientEntry, ClockKind, FORMAT, Manifest, PhaseEntry, State, Timeouts, VerdictEntry, WorkloadEntry,
+};
 use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
 use tonnage::run::stop::{Stop, StopSwitch};
 use tonnage::run::{Ending, Run};
-use tonnage::scenario::{History, Overrides, PromptSource, Scenario, Transport, parse};
+use tonnage::scenario::{History, Load, Overrides, Phase, PromptSource, Scenario, Transport, parse};
 use tonnage::seed::Seed;
 use tonnage::sim::{Options, Profile, Server};
 use tonnage::stats::{Finding, SummaryRow, TimelineRow};
@@ -66,6 +68,7 @@ pub(crate) struct Play {
     pub(crate) asked: Vec<Asked>,
     /// Most requests open at the scripted server.
     pub(crate) peak: usize,
+    folder: TempDir,
 }
 
 /// A row of `requests.csv`: cells by column.
@@ -179,7 +182,7 @@ impl Stage {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
                 (_, dataset) => Prompts::Rows(Arc::clone(&dataset.as_ref().unwrap().1)),
             },
-            history: workload.session.map_or(History::None, |session| session.history),
+            history: workload.session.as_ref().map_or(History::None, |session| session.history),
             options: BodyOptions {
                 model: "m".to_owned(),
                 stream: workload.request.stream,
@@ -243,7 +246,7 @@ impl Stage {
         };
         let client = Client::new(clock.clone(), connector, settings).unwrap();
         let results = tempfile::tempdir().unwrap();
-        let manifest = manifest();
+        let manifest = Manifest { shard: self.shard.to_text(), ..manifest(&scenario) };
         let writer = Writer::create(&Place::Exact(results.path().join("run")), &manifest, "").unwrap();
         let desk =
             Rc::new(RefCell::new((Vec::new(), Collector::new(&scenario, writer).of_shard(self.shard))));
@@ -282,7 +285,7 @@ impl Stage {
         drop(run);
         let (events, collector) = Rc::into_inner(desk).expect("no request is left over").into_inner();
         let collected = collector.finish(ending != Ending::Complete, true);
-        Play::new(ending, origin, events, collected, &manifest, results.path())
+        Play::new(ending, origin, events, collected, manifest, results)
     }
 }
 
@@ -292,12 +295,27 @@ impl Play {
         origin: Nanos,
         events: Vec<Event>,
         collected: Collected,
-        manifest: &Manifest,
-        results: &Path,
+        mut manifest: Manifest,
+        folder: TempDir,
     ) -> Play {
-        let Collected { courses, fold, seconds, findings, mut writer, .. } = collected;
-        writer.finish(manifest).unwrap();
-        let file = fs::read_to_string(results.join("run/requests.csv")).unwrap();
+        let Collected { courses, fold, seconds, figures, findings, mut writer, .. } = collected;
+        for ((index, entry), course) in (0..).zip(&mut manifest.phases).zip(&courses) {
+            let facts = fold.facts(index).unwrap();
+            (entry.counted, entry.stopped) = (facts.counted, facts.stopped);
+            entry.start_s = course.map(|course| course.start.as_s());
+            entry.window_start_s = course.and_then(|course| course.window_start).map(|at| at.as_s());
+            entry.window_end_s = course.and_then(|course| course.window_end).map(|at| at.as_s());
+            let counts = fold.outcomes(index).into_iter();
+            entry.requests = counts.map(|(name, count)| (name.to_owned(), count)).collect();
+            entry.client = figures.iter().find(|known| known.phase == entry.name).map(ClientEntry::from);
+        }
+        manifest.state = State::Complete;
+        manifest.verdict = Some(VerdictEntry::new(&findings, true));
+        writer.gaps(&fold.gaps()).unwrap();
+        writer.summary(&fold.summary()).unwrap();
+        writer.timeline(&seconds.rows()).unwrap();
+        writer.finish(&manifest).unwrap();
+        let file = fs::read_to_string(folder.path().join("run/requests.csv")).unwrap();
         let mut reader = csv::Reader::from_reader(file.as_bytes());
         let mut rows: Vec<Row> = reader.deserialize().map(|row| Row(row.unwrap())).collect();
         rows.sort_by_key(|row| row["request"].parse::<u64>().unwrap());
@@ -313,7 +331,13 @@ impl Play {
             findings,
             asked: Vec::new(),
             peak: 0,
+            folder,
         }
+    }
+
+    /// Where its results are.
+    pub(crate) fn results(&self) -> PathBuf {
+        self.folder.path().join("run")
     }
 
     /// The cells of a column, by request.
@@ -369,12 +393,33 @@ impl Play {
     }
 }
 
-fn manifest() -> Manifest {
+fn manifest(scenario: &Scenario) -> Manifest {
+    let phase = |phase: &Phase| PhaseEntry {
+        point: None,
+        repeat: None,
+        name: phase.name.clone(),
+        measured: phase.measure,
+        open_loop: matches!(phase.load, Load::Open { .. }),
+        counted: false,
+        stopped: false,
+        start_s: None,
+        window_start_s: None,
+        window_end_s: None,
+        end_s: None,
+        drained_s: None,
+        ended_by: None,
+        requests: BTreeMap::new(),
+        not_planned: 0,
+        client: None,
+    };
+    let workloads = scenario.workloads.iter();
     Manifest {
         format: FORMAT,
-        tool_version: String::new(),
+        tool_version: "0.1.0".to_owned(),
         run_id: "run".to_owned(),
         shard: None,
+        shards: Vec::new(),
+        host: None,
         name: "stage".to_owned(),
         started: String::new(),
         state: State::Running,
@@ -386,8 +431,8 @@ fn manifest() -> Manifest {
         stamps: None,
         origin_monotonic_ns: None,
         timeouts: Timeouts::default(),
-        phases: Vec::new(),
-        workloads: Vec::new(),
+        phases: scenario.phases.iter().map(phase).collect(),
+        workloads: workloads.map(|workload| WorkloadEntry::new(&workload.name, &workload.slo)).collect(),
         skipped_rows: Vec::new(),
         memory: None,
         about: BTreeMap::new(),

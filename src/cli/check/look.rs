@@ -176,7 +176,7 @@ impl<'a> Look<'a> {
         let shares: Vec<f64> =
             (0..all.len()).map(|index| if total > 0.0 { weight(index) / total } else { 0.0 }).collect();
         let turns = all.iter().zip(&shares).map(|(workload, share)| {
-            share * workload.session.map_or(1.0, |session| session.turns.mean().max(1.0))
+            share * workload.session.as_ref().map_or(1.0, |session| session.turns.mean().max(1.0))
         });
         let load = match place.checked_sub(1) {
             None => &phase.load,
@@ -258,7 +258,7 @@ impl<'a> Look<'a> {
 
     fn draws_turns(&self, side: &Side<'_>) -> bool {
         self.any_drawn(side, |workload| {
-            workload.session.is_some_and(|session| session.turns.min() != session.turns.max())
+            workload.session.as_ref().is_some_and(|session| session.turns.min() != session.turns.max())
         })
     }
 

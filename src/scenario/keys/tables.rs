@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fallback, Key, Kind, Table, observed, schedule, sweep};
+use super::{Fallback, Key, Kind, Table, lengths, observed, schedule, sweep};
 use crate::sim::Profile;
 
 pub(super) const fn key(
@@ -513,36 +513,14 @@ output.max_tokens = 256"#,
             "Longest answer asked for, for each request.",
         )],
     },
-    Table {
-        path: "distribution",
-        doc: "A law that lengths follow. A plain number stands for itself.",
-        example: r#"[[workload]]
-name = "chat"
-prompt.synthetic.words = 200
-output.max_tokens.uniform = { min = 64, max = 512 }"#,
-        one_of: &["uniform"],
-        keys: &[key(
-            "uniform",
-            Kind::Table("distribution.uniform"),
-            Fallback::None("another kind"),
-            "{ min = 64, max = 512 }",
-            "Every value from `min` to `max` equally often.",
-        )],
-    },
-    Table {
-        path: "distribution.uniform",
-        doc: "Every value from `min` to `max` equally often.",
-        example: r#"[[workload]]
-name = "chat"
-prompt.synthetic.words = 200
-output.max_tokens.uniform.min = 64
-output.max_tokens.uniform.max = "4Ki""#,
-        one_of: &[],
-        keys: &[
-            key("min", Kind::Tokens, REQUIRED, "64", "Smallest value."),
-            key("max", Kind::Tokens, REQUIRED, r#""4Ki""#, "Largest value."),
-        ],
-    },
+    lengths::DISTRIBUTION,
+    lengths::UNIFORM_TABLE,
+    lengths::NORMAL_TABLE,
+    lengths::LOGNORMAL_TABLE,
+    lengths::GAMMA_TABLE,
+    lengths::ZIPF_TABLE,
+    lengths::VALUES_TABLE,
+    lengths::MIX_TABLE,
     schedule::WORKLOAD_SESSION,
     schedule::COUNTS,
     schedule::COUNTS_UNIFORM,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Lines, number, quoted};
 use crate::arrival::Process;
-use crate::distribution::{Distribution, TimeLaw};
+use crate::distribution::TimeLaw;
 use crate::scenario::phase::ARRIVALS;
 use crate::scenario::{Load, Margin, Phase, Requests, Rhythm, SessionForm, StopRules};
 use crate::units::{Rate, write_duration, write_rate};
@@ -119,13 +119,7 @@ fn write_times(out: &mut Lines<'_>, key: &str, law: TimeLaw) {
 }
 
 pub(super) fn write_session(out: &mut Lines<'_>, session: &SessionForm) {
-    match session.turns {
-        Distribution::Fixed(turns) => out.put("session.turns", turns),
-        Distribution::Uniform { min, max } => {
-            out.put("session.turns.uniform.min", min);
-            out.put("session.turns.uniform.max", max);
-        }
-    }
+    super::lengths::write(out, "session.turns", &session.turns);
     write_times(out, "session.think", session.think);
     out.put("session.history", quoted(session.history.name()));
 }

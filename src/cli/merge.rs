@@ -1,0 +1,32 @@
+//! `tonnage merge`: the shards of a run as one.
+
+use std::io::Write as _;
+
+use super::args::MergeArgs;
+use super::exit::{Exit, Failure};
+use crate::report::{json, terminal};
+use crate::results::ResultsError;
+use crate::results::merge::{MergeError, merge};
+
+pub(super) fn run(args: &MergeArgs) -> Result<Exit, Failure> {
+    let whole = merge(&args.folders, &args.out).map_err(|error| match error {
+        MergeError::Write(ResultsError::Write { .. } | ResultsError::Create { .. }) => {
+            Failure::unexpected(error)
+        }
+        _ => Failure::usage(error),
+    })?;
+    let summary = whole.summary();
+    let told = if args.json {
+        json::object(&whole.manifest, &summary, &args.out)
+    } else {
+        format!("{}\n{}", terminal::text(&whole.manifest, &summary), args.out.display())
+    };
+    // A closed pipe is the reader's choice, and the files stand.
+    let _ = writeln!(std::io::stdout(), "{told}");
+    let verdict = whole.manifest.verdict.as_ref().map(|verdict| verdict.verdict.as_str());
+    Ok(match verdict {
+        Some("invalid") => Exit::Invalid,
+        Some("insufficient") if args.strict => Exit::Invalid,
+        _ => Exit::Done,
+    })
+}
