@@ -120,6 +120,7 @@ fn manifest(rows: u64) -> Manifest {
         }],
         workloads: vec![WorkloadEntry::new("chat", &Slo::default())],
         skipped_rows: Vec::new(),
+        server: Vec::new(),
         memory: None,
         about: BTreeMap::new(),
         verdict: None,

@@ -33,8 +33,15 @@ pub struct Clock(Rc<Timers>);
 struct Timers {
     source: Source,
     /// Live deadlines in order of time, then of registration.
-    deadlines: RefCell<BTreeMap<(Nanos, u64), Option<Waker>>>,
+    deadlines: RefCell<BTreeMap<(Nanos, u64), Deadline>>,
     registrations: Cell<u64>,
+}
+
+/// What is known of a sleeper.
+struct Deadline {
+    waker: Option<Waker>,
+    /// Whether virtual time passes for its sake.
+    moves_time: bool,
 }
 
 enum Source {
@@ -135,7 +142,17 @@ impl Clock {
 
     /// Completes at `at`, or at once if that has passed. Sleeps of equal deadline end in order of their making.
     pub fn sleep_until(&self, at: Nanos) -> Sleep {
-        let mut sleep = Sleep { clock: self.clone(), key: None };
+        self.asleep(at, true)
+    }
+
+    /// As [`Clock::sleep_until`], for what goes on beside a run without end: where only such sleeps are left,
+    /// virtual time stands still, and the run has stalled.
+    pub fn watch_until(&self, at: Nanos) -> Sleep {
+        self.asleep(at, false)
+    }
+
+    fn asleep(&self, at: Nanos, moves_time: bool) -> Sleep {
+        let mut sleep = Sleep { clock: self.clone(), key: None, moves_time };
         sleep.reset(at);
         sleep
     }
@@ -154,11 +171,11 @@ impl Clock {
         }
     }
 
-    fn register(&self, at: Nanos) -> (Nanos, u64) {
+    fn register(&self, at: Nanos, moves_time: bool) -> (Nanos, u64) {
         let timers = &*self.0;
         let sequence = timers.registrations.get();
         timers.registrations.set(sequence + 1);
-        timers.deadlines.borrow_mut().insert((at, sequence), None);
+        timers.deadlines.borrow_mut().insert((at, sequence), Deadline { waker: None, moves_time });
         if let Source::Real { armed, .. } = &timers.source
             && armed.get().is_none_or(|earliest| at < earliest)
         {
@@ -182,14 +199,14 @@ impl Clock {
     /// Wakes every sleeper whose deadline is not after `now`.
     fn fire(&self, now: Nanos) {
         loop {
-            let waker = {
+            let fired = {
                 let mut deadlines = self.0.deadlines.borrow_mut();
                 match deadlines.first_entry() {
                     Some(entry) if entry.key().0 <= now => entry.remove(),
                     _ => return,
                 }
             };
-            if let Some(waker) = waker {
+            if let Some(waker) = fired.waker {
                 waker.wake();
             }
         }
@@ -197,6 +214,12 @@ impl Clock {
 
     fn earliest(&self) -> Option<Nanos> {
         self.0.deadlines.borrow().first_key_value().map(|(key, _)| key.0)
+    }
+
+    /// Whether virtual time has something to pass for.
+    fn has_work(&self) -> bool {
+        // The first one mostly says it.
+        self.0.deadlines.borrow().values().any(|deadline| deadline.moves_time)
     }
 }
 
@@ -218,13 +241,14 @@ pub struct Sleep {
     clock: Clock,
     /// The registered deadline; `None` once its instant has passed.
     key: Option<(Nanos, u64)>,
+    moves_time: bool,
 }
 
 impl Sleep {
     /// Waits for another instant instead.
     pub fn reset(&mut self, at: Nanos) {
         self.forget();
-        self.key = (at > self.clock.now()).then(|| self.clock.register(at));
+        self.key = (at > self.clock.now()).then(|| self.clock.register(at, self.moves_time));
     }
 
     fn forget(&mut self) {
@@ -241,7 +265,7 @@ impl Future for Sleep {
         let Some(key) = self.key else { return Poll::Ready(()) };
         let mut deadlines = self.clock.0.deadlines.borrow_mut();
         match deadlines.get_mut(&key) {
-            Some(waker) => {
+            Some(Deadline { waker, .. }) => {
                 if !waker.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
                     *waker = Some(context.waker().clone());
                 }
@@ -302,7 +326,7 @@ async fn drive_virtual(clock: Clock) {
     let Source::Virtual { now, stalled } = &clock.0.source else { return };
     loop {
         idle().await;
-        match clock.earliest() {
+        match clock.earliest().filter(|_| clock.has_work()) {
             Some(next) => {
                 now.set(next);
                 clock.fire(next);
@@ -401,6 +425,28 @@ mod tests {
             clock.now()
         });
         assert_eq!(now.unwrap(), Nanos(9));
+    }
+
+    #[test]
+    fn what_only_watches_goes_along_with_time_and_does_not_move_it() {
+        let (seen, now) = Clock::run_virtual(|clock| async move {
+            let seen = Rc::new(Cell::new(0));
+            let watching = {
+                let (clock, seen) = (clock.clone(), Rc::clone(&seen));
+                tokio::task::spawn_local(async move {
+                    for at in (10..).step_by(10) {
+                        clock.watch_until(Nanos(at)).await;
+                        seen.set(seen.get() + 1);
+                    }
+                })
+            };
+            clock.sleep_until(Nanos(35)).await;
+            clock.stalled().await;
+            watching.abort();
+            (seen.get(), clock.now())
+        })
+        .unwrap();
+        assert_eq!((seen, now), (3, Nanos(35)));
     }
 
     #[test]

@@ -9,10 +9,11 @@ use std::collections::BTreeMap;
 
 use crate::plan::shard::Shard;
 use crate::record::{
-    Ended, EndedBy, Event, Fate, GapFigures, Outcome, RequestRecord, Stamp, Timeline, TokenSource,
+    Ended, EndedBy, Event, Fate, GapFigures, Outcome, RequestRecord, Scraped, Stamp, Timeline, TokenSource,
 };
 use crate::results::{RequestRow, ResultsError, Writer};
-use crate::scenario::{Load, Margin, Phase, Scenario};
+use crate::scenario::{Load, Margin, Phase, Scenario, ServerWatch};
+use crate::scrape::track::{ScrapeTally, Track};
 use rules::Rules;
 
 use crate::stats::Progress;
@@ -66,6 +67,8 @@ pub struct Collector {
     shard: Option<u32>,
     /// Point and repeat of a sweep.
     run: Option<(u32, u32)>,
+    /// Of each page of the server's metrics.
+    tracks: Vec<Track>,
 }
 
 /// Events of a stream that has not ended.
@@ -89,6 +92,8 @@ pub struct Collected {
     pub findings: Vec<Finding>,
     /// Token-bearing events that were not kept for want of room.
     pub stamps_left_out: u64,
+    /// What came of looking at each page of the server's metrics.
+    pub scrapes: Vec<ScrapeTally>,
     /// Where the rows went.
     pub writer: Writer,
 }
@@ -133,6 +138,7 @@ impl Collector {
             rules: Rules::new(scenario.stop),
             shard: None,
             run: None,
+            tracks: scenario.server.iter().flat_map(tracks).collect(),
         }
     }
 
@@ -186,6 +192,7 @@ impl Collector {
                     course.not_planned = not_planned;
                 }
             }
+            Event::Scraped(scraped) => return self.take_page(*scraped),
             Event::RunEnded { .. } => {}
             Event::LoopDelay { delay, .. } => {
                 if let Some(delays) = self.loop_delays.get_mut(self.progress.phase as usize) {
@@ -194,6 +201,16 @@ impl Collector {
             }
         }
         Ok(())
+    }
+
+    /// Reads a page of the server's metrics.
+    fn take_page(&mut self, scraped: Scraped) -> Result<(), ResultsError> {
+        let Some(track) = self.tracks.get_mut(scraped.endpoint as usize) else { return Ok(()) };
+        let (mut sample, mut extra) = track.take(scraped, self.origin);
+        for look in std::iter::once(&mut sample).chain(extra.iter_mut().map(|extra| &mut extra.of)) {
+            (look.point, look.repeat) = self.run.unzip();
+        }
+        self.writer.server(&sample, &extra)
     }
 
     /// Says how many CPU seconds the client took in the second from run start that begins at `t_s`.
@@ -242,6 +259,7 @@ impl Collector {
             figures: all,
             findings,
             stamps_left_out: self.left_out,
+            scrapes: self.tracks.into_iter().map(|track| track.tally).collect(),
             writer: self.writer,
         }
     }
@@ -349,6 +367,11 @@ impl Collector {
             }
         }
     }
+}
+
+/// One track for each page that is looked at.
+fn tracks(server: &ServerWatch) -> impl Iterator<Item = Track> {
+    server.metrics.iter().map(|_| Track::new(server.extra.clone()))
 }
 
 fn window_of(course: &PhaseCourse) -> Window {

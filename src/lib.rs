@@ -15,7 +15,7 @@
 //! | --- | --- |
 //! | 7 | [`cli`]: the only place that prints, exits and reads the environment |
 //! | 6 | [`collect`], [`report`], [`sweep`] |
-//! | 5 | [`run`], [`results`] |
+//! | 5 | [`run`], [`results`], [`scrape`] |
 //! | 4 | [`plan`], [`client`] |
 //! | 3 | [`scenario`] |
 //! | 2 | [`stats`], [`protocol`], [`dataset`] |
@@ -56,6 +56,7 @@ pub mod results;
 pub mod run;
 pub mod scenario;
 pub mod score;
+pub mod scrape;
 pub mod seed;
 pub mod sim;
 pub mod stats;

@@ -5,7 +5,11 @@
 //! [`Planned`] gives a [`RequestRecord`], whose instants are whole microseconds from run start. Every figure,
 //! live or later, is computed from records.
 
+mod server;
+
 use std::time::Duration;
+
+pub use server::{ExtraSample, Scraped, ServerFigure, ServerFigures, ServerSample};
 
 use crate::units::{Micros, Nanos};
 
@@ -496,6 +500,8 @@ pub enum Event {
         /// How late it woke.
         delay: Duration,
     },
+    /// A page of the server's metrics was looked at.
+    Scraped(Box<Scraped>),
     /// Nothing more will happen.
     RunEnded {
         /// When.
@@ -508,6 +514,9 @@ impl Event {
     pub fn size_bytes(&self) -> usize {
         let held = match self {
             Event::Stamps { stamps, .. } => stamps.capacity() * size_of::<Stamp>(),
+            Event::Scraped(scraped) => {
+                size_of::<Scraped>() + scraped.page.as_ref().map_or_else(String::capacity, Vec::capacity)
+            }
             Event::Ended(ended) => {
                 let text = |text: &Option<String>| text.as_ref().map_or(0, String::capacity);
                 size_of::<Ended>()

@@ -13,6 +13,8 @@ mod rehearse;
 mod results;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
+#[path = "cli/scraping.rs"]
+mod scraping;
 #[path = "cli/secrets.rs"]
 mod secrets;
 #[path = "cli/server.rs"]

@@ -11,14 +11,14 @@ use super::resume::Resume;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{json, terminal};
 use crate::results::manifest::{
-    ClientEntry, ClockKind, FORMAT, Host, PhaseEntry, PointEntry, PointState, ResumeEntry, Setting,
-    SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
+    ClientEntry, ClockKind, FORMAT, Host, PageEntry, PhaseEntry, PointEntry, PointState, ResumeEntry,
+    Setting, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
 use crate::results::{Manifest, Place, ResultsError, Writer, points, reader};
-use crate::scenario::{Endpoint, Load};
+use crate::scenario::{Endpoint, Load, MetricsPage};
+use crate::scrape::track::ScrapeTally;
 use crate::stats::SummaryRow;
-use crate::stats::memory::BLOCK_TOKENS;
 
 /// What a run knows of itself before its first request.
 pub(super) struct Facts<'a> {
@@ -80,6 +80,9 @@ impl<'a> Facts<'a> {
             manifest.phases.clear();
         }
         let mut writer = Writer::create(&place, &manifest, &scenario).map_err(failed)?;
+        if let Some(server) = &self.prepared.scenario.server {
+            writer.begin_server(!server.extra.is_empty()).map_err(failed)?;
+        }
         if let Some(sweep) = sweep {
             let axes = sweep.axes.iter().map(|axis| axis.name.as_str());
             writer.create_points(&points::header(axes)).map_err(failed)?;
@@ -142,12 +145,30 @@ impl<'a> Facts<'a> {
                 .map(|workload| WorkloadEntry::new(&workload.name, &workload.slo))
                 .collect(),
             skipped_rows: self.skipped_rows(),
-            memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, BLOCK_TOKENS)),
+            server: Vec::new(),
+            memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
             about: scenario.about.clone(),
             verdict: None,
             points: Vec::new(),
             resumed: Vec::new(),
         }
+    }
+
+    /// What came of looking at each page.
+    fn pages(&self, scrapes: &[ScrapeTally]) -> Vec<PageEntry> {
+        let pages = self.prepared.scenario.server.iter().flat_map(|server| &server.metrics);
+        let entry = |(page, tally): (&MetricsPage, &ScrapeTally)| PageEntry {
+            page: page.text(),
+            server: tally.server.map(str::to_owned),
+            looks: tally.looks,
+            failed: tally.failed,
+            missed: tally.missed,
+            resets: tally.resets,
+            faults: tally.faults,
+            series_left_out: tally.series_left_out,
+            last_error: tally.last_error.clone(),
+        };
+        pages.zip(scrapes).map(entry).collect()
     }
 
     fn skipped_rows(&self) -> Vec<SkippedRows> {
@@ -202,10 +223,11 @@ impl Book<'_> {
 
     /// Writes what `step` came to. False where that could not be done.
     pub(super) fn end(&mut self, step: &Prepared, collected: Collected, state: State) -> bool {
-        let Collected { courses, fold, seconds, figures, findings, mut writer, .. } = collected;
+        let Collected { courses, fold, seconds, figures, findings, scrapes, mut writer, .. } = collected;
         let summary = fold.summary();
         let verdict = VerdictEntry::new(&findings, self.facts.simulated);
         self.manifest.workloads = fold.workloads().iter().map(WorkloadEntry::from).collect();
+        add_pages(&mut self.manifest.server, self.facts.pages(&scrapes));
         let first = self.manifest.phases.len().saturating_sub(courses.len());
         for (index, (entry, course)) in self.manifest.phases[first..].iter_mut().zip(&courses).enumerate() {
             if let Some(course) = course {
@@ -292,6 +314,24 @@ impl Book<'_> {
             Some("insufficient") if !args.strict => Exit::Done,
             _ => Exit::Invalid,
         })
+    }
+}
+
+/// Adds what came of looking at each page in one run to what came of it in those before.
+fn add_pages(pages: &mut Vec<PageEntry>, more: Vec<PageEntry>) {
+    if pages.is_empty() {
+        *pages = more;
+        return;
+    }
+    for (page, more) in pages.iter_mut().zip(more) {
+        page.looks += more.looks;
+        page.failed += more.failed;
+        page.missed += more.missed;
+        page.resets += more.resets;
+        page.faults += more.faults;
+        page.series_left_out += more.series_left_out;
+        page.server = page.server.take().or(more.server);
+        page.last_error = more.last_error.or(page.last_error.take());
     }
 }
 

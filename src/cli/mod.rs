@@ -20,6 +20,7 @@ mod resume;
 mod run;
 mod schema;
 mod score;
+mod scraping;
 mod series;
 mod shard;
 mod signals;

@@ -15,7 +15,7 @@ use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::series::{self, Played, Playing, Stage};
 use super::signals::{self, Signal};
-use super::{sim, target};
+use super::{scraping, sim, target};
 use crate::client::{Client, Connector};
 use crate::clock::Clock;
 use crate::protocol::Api;
@@ -133,10 +133,14 @@ impl Stage for Rehearsal<'_> {
         let desk = Rc::new(RefCell::new(Gathered { collector, failure: None }));
         let stop = Rc::new(StopSwitch::default());
         let caught = Rc::new(Cell::new(None));
+        let sink = sink(&self.clock, &desk, &stop, &caught, Rc::clone(&self.signals), seen);
+        let scenario = &prepared.scenario;
+        let pages = scraping::simulated_page(scenario, &self.link.client)?;
+        let (sink, watchers) = scraping::watching(sink, &self.clock, scenario.server.as_ref(), pages);
         let run = Run {
             clock: self.clock.clone(),
             client: Rc::clone(&self.link.client),
-            sink: sink(&self.clock, &desk, &stop, &caught, Rc::clone(&self.signals), seen),
+            sink,
             phases: prepared.scenario.phases.clone(),
             max_in_flight: target::MAX_IN_FLIGHT,
             seed: prepared.seed,
@@ -148,6 +152,7 @@ impl Stage for Rehearsal<'_> {
         let (ending, origin) = run.run(&mut source).await;
         drop(run);
         drop(watch);
+        watchers.end().await;
         let gathered = Rc::into_inner(desk).map(RefCell::into_inner);
         let gathered = gathered.ok_or_else(|| Failure::unexpected("the rehearsal did not come to rest"))?;
         Ok(Played { gathered, ending, origin, zero: Origin::default(), signal: caught.get() })

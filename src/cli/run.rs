@@ -14,7 +14,7 @@ use super::prepare::{Prepared, Purpose, prepare};
 use super::series::{self, Played, Playing, Stage};
 use super::shard::Part;
 use super::signals::{self, Signal};
-use super::{environment, host, sim, target};
+use super::{environment, host, scraping, sim, target};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::results::manifest::ClockKind;
@@ -142,6 +142,7 @@ impl Stage for Network {
         if self.link.target != prepared.scenario.target {
             self.link = Link::to(&self.clock, prepared, Server::of(prepared)?, self.quiet).await?;
         }
+        let pages = scraping::pages(&prepared.scenario, &self.clock, &self.link.client).await?;
         let no_thread = |error| Failure::unexpected(format!("cannot start a thread: {error}"));
         let mut source = Source::threaded(prepared.composer(&self.link.model)).map_err(no_thread)?;
         let (ask, mut asked) = unbounded_channel();
@@ -151,10 +152,13 @@ impl Stage for Network {
         let collecting = collecting::start(collector, monotonic, live, ask.clone(), measures_cpu);
         let collecting = collecting.map_err(no_thread)?;
         let stop = Rc::new(StopSwitch::default());
+        let scenario = &prepared.scenario;
+        let sink = collecting.sink(Rc::clone(&stop));
+        let (sink, watchers) = scraping::watching(sink, &self.clock, scenario.server.as_ref(), pages);
         let run = Run {
             clock: self.clock.clone(),
             client: Rc::clone(&self.link.client),
-            sink: collecting.sink(Rc::clone(&stop)),
+            sink,
             phases: prepared.scenario.phases.clone(),
             max_in_flight,
             seed: prepared.seed,
@@ -182,6 +186,7 @@ impl Stage for Network {
                 }
             }
         };
+        watchers.end().await;
         let gathered = collecting.join().map_err(|_| Failure::unexpected("the collecting thread died"))?;
         let ago_ns = i128::from(self.clock.now().0.saturating_sub(origin.0));
         let zero = Origin {

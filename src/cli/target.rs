@@ -13,7 +13,7 @@ use crate::client::{Client, Connector, Settings};
 use crate::clock::Clock;
 use crate::plan::shard::Shard;
 use crate::record::Outcome;
-use crate::scenario::{Load, Scenario, Scheme, Target, TargetUrl};
+use crate::scenario::{Load, Scenario, Scheme, Target, TargetUrl, TlsOptions, Transport};
 use crate::units::write_duration;
 
 /// In-flight limit of open loops that state none, where descriptors allow as many.
@@ -52,6 +52,27 @@ pub(super) fn client(
         headers,
         timeouts: target.timeouts,
         transport: target.transport.clone(),
+    };
+    Client::new(clock.clone(), connector, settings).map_err(|error| Failure::usage(error.0))
+}
+
+/// A client for a page at `url`, which is another's: it carries no key and no header of the target, and trusts
+/// whom the target's authorities vouch for.
+pub(super) async fn stranger(clock: &Clock, url: &TargetUrl, target: &Target) -> Result<Client, Failure> {
+    let TlsOptions { ca, insecure, .. } = target.transport.tls.clone();
+    let tls = TlsOptions { ca, insecure, ..TlsOptions::default() };
+    let connector = Connector::resolve(url, &tls)
+        .await
+        .map_err(|error| Failure::usage(format!("{}\n  help: look at server.metrics", error.message)))?;
+    let settings = Settings {
+        authority: url.authority(),
+        path: "/".to_owned(),
+        models_path: "/".to_owned(),
+        health_path: "/".to_owned(),
+        api: target.api,
+        headers: Vec::new(),
+        timeouts: target.timeouts,
+        transport: Transport { tls, ..Transport::default() },
     };
     Client::new(clock.clone(), connector, settings).map_err(|error| Failure::usage(error.0))
 }

@@ -17,8 +17,8 @@ use crate::record::Outcome;
 
 /// A target that has not answered the first question by then is not ready.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A model list longer than this is none.
-const LIST_LIMIT_BYTES: usize = 4 << 20;
+/// Of a longer answer the beginning is read.
+const ANSWER_LIMIT_BYTES: usize = 4 << 20;
 
 /// What the target said when asked for its models.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,12 +48,12 @@ impl Client {
     /// # Errors
     /// When the target is not there, not ready, or does not take our key.
     pub async fn models(&self) -> Result<Models, NotReady> {
-        let (status, body) = self.ask(&self.models_uri).await?;
+        let (status, body) = self.fetch(&self.models_uri).await?;
         match status {
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(NotReady::Refused(status)),
             status if status.is_server_error() => Err(NotReady::Unavailable(status)),
             status if status.is_success() => Ok(model_names(&body).map_or(Models::Unlisted, Models::Listed)),
-            _ => match self.ask(&self.health_uri).await? {
+            _ => match self.fetch(&self.health_uri).await? {
                 (StatusCode::SERVICE_UNAVAILABLE, _) => {
                     Err(NotReady::Unavailable(StatusCode::SERVICE_UNAVAILABLE))
                 }
@@ -62,7 +62,11 @@ impl Client {
         }
     }
 
-    async fn ask(&self, uri: &Uri) -> Result<(StatusCode, Vec<u8>), NotReady> {
+    /// Asks for the page `uri` over a connection of its own, with all headers of the scenario. Counts for nothing.
+    ///
+    /// # Errors
+    /// When there is no answer within ten seconds.
+    pub async fn fetch(&self, uri: &Uri) -> Result<(StatusCode, Vec<u8>), NotReady> {
         let mut patience = pin!(self.clock.sleep(PATIENCE));
         let mut answer = pin!(self.get(uri));
         let answered = poll_fn(|context| match answer.as_mut().poll(context) {
@@ -88,7 +92,7 @@ impl Client {
         let mut whole = Vec::new();
         loop {
             match poll_fn(|context| link.poll_body(&mut body, context)).await {
-                Read::Data(bytes) if whole.len() + bytes.len() > LIST_LIMIT_BYTES => break,
+                Read::Data(bytes) if whole.len() + bytes.len() > ANSWER_LIMIT_BYTES => break,
                 Read::Data(bytes) => whole.extend_from_slice(&bytes),
                 // The connection is not kept: the run's first request opens its own, as all others may.
                 Read::End => break,

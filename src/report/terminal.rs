@@ -47,8 +47,35 @@ pub fn text(manifest: &Manifest, rows: &[SummaryRow]) -> String {
         text.push('\n');
         section.write(manifest, &mut text);
     }
+    write_server(manifest, &mut text);
     write_findings(manifest, &mut text);
     text
+}
+
+/// A line for each page of the server's metrics that was looked at.
+fn write_server(manifest: &Manifest, text: &mut String) {
+    for (index, page) in manifest.server.iter().filter(|page| page.looks > 0).enumerate() {
+        if index == 0 {
+            text.push('\n');
+        }
+        let server = page.server.as_deref().unwrap_or("no name in it is known");
+        *text +=
+            &format!("server metrics of {}: {server}, {} looks", printable(&page.page), grouped(page.looks));
+        if page.failed > 0 {
+            let why = page.last_error.as_deref().map(printable).unwrap_or_default();
+            *text += &format!(", {} of them failed ({why})", grouped(page.failed));
+        }
+        if page.missed > 0 {
+            *text += &format!(", {} left out because the page took too long", grouped(page.missed));
+        }
+        if page.resets > 0 {
+            *text += &format!(", counters began anew {} times", grouped(page.resets));
+        }
+        if page.faults > 0 {
+            *text += &format!(", {} lines could not be read", grouped(page.faults));
+        }
+        text.push('\n');
+    }
 }
 
 fn headline(manifest: &Manifest) -> String {

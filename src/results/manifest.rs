@@ -61,6 +61,9 @@ pub struct Manifest {
     pub workloads: Vec<WorkloadEntry>,
     /// Rows of data sets that were left out, by reason.
     pub skipped_rows: Vec<SkippedRows>,
+    /// What came of looking at each page of the server's metrics.
+    #[serde(default)]
+    pub server: Vec<PageEntry>,
     /// The model in the server's memory, where the scenario tells of it.
     #[serde(default)]
     pub memory: Option<MemoryEntry>,
@@ -349,6 +352,29 @@ pub struct SkippedRows {
     pub rows: u64,
 }
 
+/// What came of looking at a page of the server's metrics.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageEntry {
+    /// The page, as the scenario names it.
+    pub page: String,
+    /// `vllm`, `sglang` or `llamacpp`; none where no page had a name that is known.
+    pub server: Option<String>,
+    /// Looks that were made.
+    pub looks: u64,
+    /// Of those, looks that brought no page.
+    pub failed: u64,
+    /// Looks left out because the one before took too long.
+    pub missed: u64,
+    /// Times that a counter went back, because the server began anew.
+    pub resets: u64,
+    /// Lines that could not be read.
+    pub faults: u64,
+    /// Values of counters that were left out because there were too many series.
+    pub series_left_out: u64,
+    /// Why the last failed look failed.
+    pub last_error: Option<String>,
+}
+
 /// Whether the figures can be trusted, and what there is to know about them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VerdictEntry {
@@ -508,6 +534,7 @@ pub(crate) mod tests {
                 reason: "no answer".to_owned(),
                 rows: 12,
             }],
+            server: Vec::new(),
             memory: None,
             about: BTreeMap::new(),
             verdict: None,
@@ -588,6 +615,7 @@ pub(crate) mod tests {
               "rows": 12
             }
           ],
+          "server": [],
           "memory": null,
           "about": {},
           "verdict": {

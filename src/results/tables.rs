@@ -1,6 +1,7 @@
-//! The columns of `summary.csv`, `gaps.csv` and `timeline.csv`.
+//! The columns of all tables but `requests.csv`.
 
-use super::text::{Column, millis, number, plain, text};
+use super::text::{Column, millis, number, plain, seconds, text};
+use crate::record::{ExtraSample, ServerFigure, ServerSample};
 use crate::stats::{GapRow, SummaryRow, TimelineRow};
 
 /// Decimals of a figure that is no time of a row: far below what can be measured.
@@ -54,6 +55,54 @@ pub const TIMELINE: &[Column<TimelineRow>] = &[
     Column { name: "lag_p99_ms", write: |row, cell| millis(cell, row.lag_p99) },
     Column { name: "client_cpu", write: |row, cell| number(cell, row.client_cpu, DECIMALS) },
 ];
+
+/// `server.csv`: one look at one page of metrics a row.
+pub const SERVER: &[Column<ServerSample>] = &[
+    Column { name: "point", write: |row, cell| plain(cell, row.point) },
+    Column { name: "repeat", write: |row, cell| plain(cell, row.repeat) },
+    Column { name: "t_s", write: |row, cell| seconds(cell, Some(row.at)) },
+    Column { name: "endpoint", write: |row, cell| plain(cell, Some(row.endpoint)) },
+    Column { name: "took_ms", write: |row, cell| millis(cell, Some(row.took)) },
+    Column { name: "error", write: |row, cell| text(cell, row.error.as_deref()) },
+    Column { name: "running", write: |row, cell| figure(cell, row, ServerFigure::Running) },
+    Column { name: "waiting", write: |row, cell| figure(cell, row, ServerFigure::Waiting) },
+    Column { name: "kv_use", write: |row, cell| figure(cell, row, ServerFigure::KvUse) },
+    Column { name: "kv_used_tokens", write: |row, cell| figure(cell, row, ServerFigure::KvUsedTokens) },
+    Column {
+        name: "kv_capacity_tokens",
+        write: |row, cell| figure(cell, row, ServerFigure::KvCapacityTokens),
+    },
+    Column { name: "block_tokens", write: |row, cell| figure(cell, row, ServerFigure::BlockTokens) },
+    Column { name: "prefix_queries", write: |row, cell| figure(cell, row, ServerFigure::PrefixQueries) },
+    Column { name: "prefix_hits", write: |row, cell| figure(cell, row, ServerFigure::PrefixHits) },
+    Column { name: "preemptions", write: |row, cell| figure(cell, row, ServerFigure::Preemptions) },
+    Column { name: "prompt_tokens", write: |row, cell| figure(cell, row, ServerFigure::PromptTokens) },
+    Column {
+        name: "generation_tokens",
+        write: |row, cell| figure(cell, row, ServerFigure::GenerationTokens),
+    },
+    Column { name: "queue_s", write: |row, cell| figure(cell, row, ServerFigure::QueueSeconds) },
+    Column { name: "queue_count", write: |row, cell| figure(cell, row, ServerFigure::QueueCount) },
+    Column { name: "prefill_s", write: |row, cell| figure(cell, row, ServerFigure::PrefillSeconds) },
+    Column { name: "prefill_count", write: |row, cell| figure(cell, row, ServerFigure::PrefillCount) },
+    Column { name: "decode_s", write: |row, cell| figure(cell, row, ServerFigure::DecodeSeconds) },
+    Column { name: "decode_count", write: |row, cell| figure(cell, row, ServerFigure::DecodeCount) },
+];
+
+/// `server_extra.csv`: one sample of a metric that was asked for by name a row.
+pub const SERVER_EXTRA: &[Column<ExtraSample>] = &[
+    Column { name: "point", write: |row, cell| plain(cell, row.of.point) },
+    Column { name: "repeat", write: |row, cell| plain(cell, row.of.repeat) },
+    Column { name: "t_s", write: |row, cell| seconds(cell, Some(row.of.at)) },
+    Column { name: "endpoint", write: |row, cell| plain(cell, Some(row.of.endpoint)) },
+    Column { name: "name", write: |row, cell| text(cell, Some(&row.name)) },
+    Column { name: "labels", write: |row, cell| text(cell, Some(&row.labels)) },
+    Column { name: "value", write: |row, cell| number(cell, Some(row.value), DECIMALS) },
+];
+
+fn figure(cell: &mut String, row: &ServerSample, figure: ServerFigure) {
+    number(cell, row.figures.figure(figure), DECIMALS);
+}
 
 #[cfg(test)]
 mod tests {

@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 use super::columns::RequestRow;
 use super::manifest::Manifest;
 use super::prune::prune;
-use super::tables::{GAPS, SUMMARY, TIMELINE};
+use super::tables::{GAPS, SERVER, SERVER_EXTRA, SUMMARY, TIMELINE};
 use super::text::{Column, write_header, write_read_cells, write_row};
+use crate::record::{ExtraSample, ServerSample};
 use crate::stats::{GapRow, SummaryRow, TimelineRow};
 
 /// Rows are handed to the system in pieces of about this size.
@@ -100,6 +101,9 @@ pub struct Writer {
     gaps: Table,
     summary: Table,
     timeline: Table,
+    /// Looks at the server's metrics, and samples asked for by name: where they are taken.
+    server: Option<Table>,
+    server_extra: Option<Table>,
     /// Only of sweeps.
     points: Option<Table>,
 }
@@ -116,6 +120,8 @@ impl Writer {
             gaps: Table::create(folder.join("gaps.csv"), GAPS)?,
             summary: Table::create(folder.join("summary.csv"), SUMMARY)?,
             timeline: Table::create(folder.join("timeline.csv"), TIMELINE)?,
+            server: None,
+            server_extra: None,
             points: None,
             folder,
         };
@@ -148,16 +154,47 @@ impl Writer {
             let removed = prune(&path, is_done)?;
             Ok::<_, ResultsError>((Table::open(path)?, removed))
         };
+        let optional = |name: &str| match folder.join(name).exists() {
+            true => open(name).map(|(table, _)| Some(table)),
+            false => Ok(None),
+        };
         let (requests, removed) = open("requests.csv")?;
         let writer = Writer {
             requests,
             gaps: open("gaps.csv")?.0,
             summary: open("summary.csv")?.0,
             timeline: open("timeline.csv")?.0,
+            server: optional("server.csv")?,
+            server_extra: optional("server_extra.csv")?,
             points: Some(open("points.csv")?.0),
             folder: folder.to_owned(),
         };
         Ok((writer, removed))
+    }
+
+    /// Makes `server.csv`, and with `extra` also `server_extra.csv`.
+    ///
+    /// # Errors
+    /// When they cannot be made.
+    pub fn begin_server(&mut self, extra: bool) -> Result<(), ResultsError> {
+        self.server = Some(Table::create(self.folder.join("server.csv"), SERVER)?);
+        if extra {
+            self.server_extra = Some(Table::create(self.folder.join("server_extra.csv"), SERVER_EXTRA)?);
+        }
+        Ok(())
+    }
+
+    /// Adds a look at the server's metrics, with the samples that were asked for by name, where such files were
+    /// begun.
+    ///
+    /// # Errors
+    /// When a file cannot be written to.
+    pub fn server(&mut self, sample: &ServerSample, extra: &[ExtraSample]) -> Result<(), ResultsError> {
+        if let Some(table) = &mut self.server {
+            table.push(SERVER, sample)?;
+        }
+        let Some(table) = &mut self.server_extra else { return Ok(()) };
+        extra.iter().try_for_each(|row| table.push(SERVER_EXTRA, row))
     }
 
     /// Where the results are.
@@ -189,6 +226,8 @@ impl Writer {
     pub fn flush(&mut self) -> Result<(), ResultsError> {
         [&mut self.requests, &mut self.gaps, &mut self.summary, &mut self.timeline]
             .into_iter()
+            .chain(self.server.iter_mut())
+            .chain(self.server_extra.iter_mut())
             .chain(&mut self.points)
             .try_for_each(Table::flush)
     }

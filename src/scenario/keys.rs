@@ -94,6 +94,10 @@ pub enum Kind {
     Levels,
     /// A list of names.
     Names,
+    /// Pages of metrics: a path of the target or a URL, or a list.
+    Pages,
+    /// A list of names of metrics.
+    Metrics,
     /// A part of a whole: 0.6 or `"60%"`.
     Share,
     /// A number of bytes of at least 1.
@@ -154,6 +158,8 @@ impl Kind {
             Kind::Level => "a rate or `\"0/s\"`".to_owned(),
             Kind::Levels => "a list of rates".to_owned(),
             Kind::Names => "a list of names".to_owned(),
+            Kind::Pages => "a path, a URL or a list of them".to_owned(),
+            Kind::Metrics => "a list of names of metrics".to_owned(),
             Kind::Share => "a share, such as 0.6 or `\"60%\"`".to_owned(),
             Kind::Bytes => "a size, such as `\"24GiB\"`".to_owned(),
             Kind::Tokens => "a number of tokens".to_owned(),

@@ -18,6 +18,7 @@ mod reference;
 mod resolved;
 mod schema;
 mod secret;
+mod server;
 mod source;
 mod suggest;
 mod sweep;
@@ -40,6 +41,7 @@ pub use reference::reference;
 pub use resolved::{explained, resolved};
 pub use schema::schema;
 pub use secret::Secret;
+pub use server::{MetricsPage, ServerWatch};
 pub use source::Overrides;
 pub use sweep::{Axis, Order, Point, Step, Sweep};
 pub use transport::{Connections, Retries, Stamps, TlsOptions, Transport};
@@ -49,6 +51,7 @@ use crate::dataset;
 use crate::diagnostic::Diagnostics;
 use crate::distribution::Distribution;
 use crate::protocol::Api;
+use crate::stats::memory::BLOCK_TOKENS;
 use crate::stats::{ModelMemory, Slo};
 
 /// A scenario, complete and consistent.
@@ -68,10 +71,19 @@ pub struct Scenario {
     pub phases: Vec<Phase>,
     /// When the run is stopped before its end.
     pub stop: StopRules,
+    /// What of the server's own metrics is looked at; `None` for nothing.
+    pub server: Option<ServerWatch>,
     /// The model in the server's memory, where something is said of it.
     pub model: Option<ModelMemory>,
     /// Points at which it is run; `None` to run it once as it is.
     pub sweep: Option<Sweep>,
+}
+
+impl Scenario {
+    /// Tokens of a block of the server's memory, as far as the scenario says.
+    pub fn block_tokens(&self) -> u64 {
+        self.server.as_ref().and_then(|server| server.block_size).unwrap_or(BLOCK_TOKENS)
+    }
 }
 
 /// The server under load.

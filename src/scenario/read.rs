@@ -22,7 +22,7 @@ use super::{
     Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS, Scenario,
     Secret, Target, Timeouts, Workload,
 };
-use super::{model, transport};
+use super::{model, server, transport};
 use crate::dataset::{self, Format, WhenExhausted};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
@@ -141,6 +141,8 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
         );
     }
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
+    let server = top.has("server").then(|| top.table("server")).flatten();
+    let server = server.and_then(|fields| server::read(&fields));
     let model =
         top.has("model").then(|| top.table("model")).flatten().and_then(|fields| model::read(&fields));
     if let (Some(target), Some(phases)) = (&target, &phases)
@@ -161,7 +163,18 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
         Some(sweep) => Some(sweep?),
         None => None,
     };
-    Some(Scenario { name: name?, seed, about, target: target?, workloads, phases, stop: stop?, model, sweep })
+    Some(Scenario {
+        name: name?,
+        seed,
+        about,
+        target: target?,
+        workloads,
+        phases,
+        stop: stop?,
+        server,
+        model,
+        sweep,
+    })
 }
 
 fn about(fields: &Fields<'_>, table: &tree::Table) -> BTreeMap<String, String> {

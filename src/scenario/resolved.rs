@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::tree;
-use super::{Axis, Endpoint, Loaded, Origins, PromptSource, Scenario, Sweep, Transport, Workload};
+use super::{
+    Axis, Endpoint, Loaded, Origins, PromptSource, Scenario, ServerWatch, Sweep, Transport, Workload,
+};
 use crate::stats::{KvLayout, ModelMemory};
 use crate::units::{write_bytes, write_duration};
 
@@ -42,6 +44,9 @@ fn write(scenario: &Scenario, origins: Option<&Origins>) -> String {
         phase::write(&mut out, phase);
     }
     phase::write_stop(&mut out, &scenario.stop);
+    if let Some(server) = &scenario.server {
+        write_server(&mut out, server);
+    }
     if let Some(model) = &scenario.model {
         write_model(&mut out, model);
     }
@@ -87,6 +92,17 @@ fn write_transport(out: &mut Lines<'_>, transport: &Transport) {
     out.maybe("tls.server_name", tls.server_name.as_deref().map(quoted));
     out.put("tls.insecure", tls.insecure);
     out.put("stamps", quoted(transport.stamps.name()));
+}
+
+fn write_server(out: &mut Lines, server: &ServerWatch) {
+    let list = |texts: Vec<String>| format!("[{}]", texts.join(", "));
+    out.header("[server]", "server.");
+    out.put("metrics", list(server.metrics.iter().map(|page| quoted(&page.text())).collect()));
+    out.put("every", quoted(&write_duration(server.every)));
+    out.maybe("block_size", server.block_size);
+    if !server.extra.is_empty() {
+        out.put("extra", list(server.extra.iter().map(|name| quoted(name)).collect()));
+    }
 }
 
 /// The values alone, not the file that some are from: it may be gone when this is read.

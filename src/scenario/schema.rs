@@ -128,6 +128,9 @@ const TOKENS: &str = "^[0-9]+(k|Ki|M|Mi)?$";
 const BYTES: &str = r"^[0-9]+(\.[0-9]+)? ?([kMGT]?B|[KMGT]iB)$";
 const URL: &str = r"^([hH][tT][tT][pP][sS]?://[^/?#@\s]+(/[^?#\s]*)?|unix:/[^?#\s]+)$";
 
+/// A path of the target, or a URL.
+const PAGE: &str = r"^(/|/[^/?#\s][^?#\s]*|[hH][tT][tT][pP][sS]?://[^/?#@\s]+(/[^?#\s]*)?|unix:/[^?#\s]+)$";
+
 /// What a key of this kind takes.
 fn value(kind: Kind) -> Value {
     match kind {
@@ -159,6 +162,14 @@ fn value(kind: Kind) -> Value {
         Kind::Level => json!({ "type": "string", "pattern": RATE }),
         Kind::Levels => json!({ "type": "array", "minItems": 2, "items": value(Kind::Level) }),
         Kind::Names => json!({ "type": "array", "minItems": 1, "items": value(Kind::Name) }),
+        Kind::Pages => {
+            let page = json!({ "type": "string", "pattern": PAGE });
+            json!({ "anyOf": [page, { "type": "array", "minItems": 1, "items": page }] })
+        }
+        Kind::Metrics => {
+            let name = json!({ "type": "string", "pattern": "^[A-Za-z_:][A-Za-z0-9_:]{0,199}$" });
+            json!({ "type": "array", "minItems": 1, "items": name })
+        }
         Kind::Share => json!({ "anyOf": [
             { "type": "number", "minimum": 0, "maximum": 1 },
             { "type": "string", "pattern": SHARE },

@@ -195,7 +195,8 @@ fn collect_values(table: &Table, places: &mut Vec<Place>) {
     }
 }
 
-/// Whether a text looks like a URL with a password or query in it.
+/// Whether a text looks like a URL with a password or query in it, or like a path of one.
 fn is_telling_url(text: &str) -> bool {
-    text.contains("://") && text.contains(['@', '?', '#'])
+    let is_url = text.contains("://") && text.contains(['@', '?', '#']);
+    is_url || text.starts_with('/') && text.contains('?')
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::keys::{Key, Kind, list};
+use super::server::MetricsPage;
 use super::suggest::nearest;
 use super::tree::{Node, Value};
 use super::url::TargetUrl;
@@ -251,6 +252,31 @@ impl Field<'_> {
     /// Names, at least one.
     pub(super) fn names(self) -> Result<Vec<String>, Refusal> {
         self.members()?.into_iter().map(Field::name).collect()
+    }
+
+    /// Pages of metrics, at least one: one alone, or a list.
+    pub(super) fn pages(self) -> Result<Vec<MetricsPage>, Refusal> {
+        let page = |field: Field<'_>| {
+            MetricsPage::parse(field.str()?).map_err(|(problem, help)| Refusal::new(problem, help))
+        };
+        if matches!(self.node.value, Value::List(_)) {
+            return self.members()?.into_iter().map(page).collect();
+        }
+        Ok(vec![page(self)?])
+    }
+
+    /// Names of metrics, at least one.
+    pub(super) fn metrics(self) -> Result<Vec<String>, Refusal> {
+        let name = |field: Field<'_>| {
+            let text = field.str()?;
+            let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':');
+            let begins_well = text.bytes().next().is_some_and(|byte| !byte.is_ascii_digit());
+            match begins_well && text.len() <= 200 && text.bytes().all(is_plain) {
+                true => Ok(text.to_owned()),
+                false => Err(field.out_of_range("names of letters, digits, `_` and `:`, without labels")),
+            }
+        };
+        self.members()?.into_iter().map(name).collect()
     }
 
     /// Numbers of tokens, at least one.

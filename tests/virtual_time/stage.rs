@@ -434,6 +434,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         phases: scenario.phases.iter().map(phase).collect(),
         workloads: workloads.map(|workload| WorkloadEntry::new(&workload.name, &workload.slo)).collect(),
         skipped_rows: Vec::new(),
+        server: Vec::new(),
         memory: None,
         about: BTreeMap::new(),
         verdict: None,

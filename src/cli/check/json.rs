@@ -13,7 +13,6 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::plan::Start;
 use crate::results::memory::MemoryEntry;
 use crate::scenario::{Endpoint, Load, Phase};
-use crate::stats::memory::BLOCK_TOKENS;
 
 /// What was found in one file, with the first `planned` requests if they are asked for.
 pub(super) fn object(checked: &Checked<'_>, planned: Option<u64>) -> Value {
@@ -63,7 +62,7 @@ fn preview(sound: &Sound) -> Value {
             .map(|((workload, course), dataset)| self::workload(&workload.name, course, dataset.as_deref()))
             .collect::<Vec<_>>(),
         "output_tokens_at_most": preview.output_tokens,
-        "memory": scenario.model.as_ref().map(|model| MemoryEntry::new(model, BLOCK_TOKENS)),
+        "memory": scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
         "exact": preview.is_exact,
         "sampled": preview.is_sampled,
         "points": points::json(&sound.points),

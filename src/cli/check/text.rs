@@ -15,7 +15,6 @@ use crate::plan::Start;
 use crate::report::figure::grouped;
 use crate::results::memory::MemoryEntry;
 use crate::scenario::{Endpoint, Load};
-use crate::stats::memory::BLOCK_TOKENS;
 use crate::units::{write_duration, write_rate};
 
 /// Stands where nothing can be said.
@@ -78,7 +77,7 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
         None => writeln!(out, "answers: their number depends on the server")?,
     }
     if let Some(model) = &scenario.model {
-        writeln!(out, "{}", memory(&MemoryEntry::new(model, BLOCK_TOKENS)))?;
+        writeln!(out, "{}", memory(&MemoryEntry::new(model, scenario.block_tokens())))?;
     }
     let drains = if scenario.phases.len() > 1 { "Times leave out how long each phase drains. " } else { "" };
     writeln!(out, "{drains}Prompts are counted in words: how many tokens they are, the model decides.")?;

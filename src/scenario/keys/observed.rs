@@ -1,6 +1,6 @@
 //! Tables of what is known and watched of the server from outside its answers.
 
-use super::tables::key;
+use super::tables::{POSITIVE, key};
 use super::{Fallback, Kind, Table};
 
 const FROM_CONFIG: Fallback = Fallback::None("that of the file at `path`");
@@ -77,6 +77,48 @@ tensor_parallel = 4"#,
             Fallback::Value("1"),
             "4",
             "Devices that share each layer. Beyond the number of KV heads, and for a latent always, each keeps a copy.",
+        ),
+    ],
+};
+
+pub(super) const SERVER: Table = Table {
+    path: "server",
+    doc: "Metrics of the server, looked at beside the run and kept in `server.csv`. Those of vLLM, SGLang and \
+          llama.cpp are known by name.",
+    example: r#"[server]
+metrics = ["http://10.0.0.1:8000/metrics", "http://10.0.0.2:8000/metrics"]
+every = "2s"
+extra = ["vllm:iteration_tokens_total"]"#,
+    one_of: &[],
+    keys: &[
+        key(
+            "metrics",
+            Kind::Pages,
+            Fallback::Value(r#""/metrics""#),
+            r#""http://127.0.0.1:8000/metrics""#,
+            "Page of metrics: a path of the target, or an address of its own, which is sent no key; or a list. A \
+             rehearsal looks at the first alone, and finds the simulated server there.",
+        ),
+        key(
+            "every",
+            POSITIVE,
+            Fallback::Value(r#""1s""#),
+            r#""1s""#,
+            "Time from look to look, at least `100ms`.",
+        ),
+        key(
+            "block_size",
+            Kind::Integer { min: 1, max: 65_536 },
+            Fallback::None("what the server states, else 16"),
+            "16",
+            "Tokens of a block of the server's memory.",
+        ),
+        key(
+            "extra",
+            Kind::Metrics,
+            Fallback::None("none"),
+            r#"["vllm:iteration_tokens_total"]"#,
+            "Further metrics by name, kept in `server_extra.csv` with their labels, without buckets.",
         ),
     ],
 };

@@ -34,7 +34,7 @@ const TAKEN: [&str; 11] = [
     "n_eff",
 ];
 /// What belongs to the results as a whole.
-const FIXED: [&str; 7] = ["name", "seed", "about", "extends", "sweep", "slo", "model"];
+const FIXED: [&str; 8] = ["name", "seed", "about", "extends", "sweep", "slo", "model", "server"];
 
 /// A sweep with what each step of each axis sets.
 pub(super) struct Axes {
