@@ -291,11 +291,8 @@ impl Book<'_> {
             manifest.verdict = Some(VerdictEntry::of_points(&manifest.points, self.facts.simulated));
         }
         let folder = self.folder.as_path();
-        let written = match (&self.writer, self.failed.take()) {
-            (_, Some(failed)) => Err(failed),
-            (Some(writer), None) => writer.write_manifest(manifest),
-            (None, None) => Ok(()),
-        };
+        let written = self.writer.as_ref().map_or(Ok(()), |writer| writer.write_manifest(manifest));
+        let written = self.failed.take().map_or(written, Err);
         if args.json {
             print(&json::object(manifest, &self.summary, folder), folder)?;
         } else {
