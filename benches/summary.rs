@@ -123,6 +123,7 @@ fn manifest(rows: u64) -> Manifest {
         server: Vec::new(),
         memory: None,
         about: BTreeMap::new(),
+        objectives: Vec::new(),
         verdict: None,
         points: Vec::new(),
         resumed: Vec::new(),

@@ -7,6 +7,8 @@
 
 #[path = "shared_data/captures.rs"]
 mod captures;
+#[path = "shared_data/data_sets.rs"]
+mod data_sets;
 #[path = "shared_data/problems.rs"]
 mod problems;
 #[expect(dead_code, reason = "tests/cli.rs uses the rest")]

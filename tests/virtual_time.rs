@@ -14,6 +14,8 @@ mod stage;
 mod accounting;
 #[path = "virtual_time/closed_loop.rs"]
 mod closed_loop;
+#[path = "virtual_time/conversations.rs"]
+mod conversations;
 #[path = "virtual_time/drain.rs"]
 mod drain;
 #[path = "virtual_time/failures.rs"]

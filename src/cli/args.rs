@@ -21,7 +21,8 @@ Examples:
 
 Exit codes:
   0 done · 1 unexpected · 2 bad usage or scenario · 3 target unreachable or not ready
-  4 ran, but the numbers are not valid · 130, 143 interrupted, partial results kept";
+  4 ran, but the numbers are not valid · 5 an objective was missed
+  130, 143 interrupted, partial results kept";
 
 const REHEARSE_EXAMPLES: &str = "\
 Examples:
@@ -49,7 +50,7 @@ Examples:
   tonnage merge results/part-0 results/part-1 --out results/whole
 
 Exit codes:
-  0 done · 2 no set of shards of one run · 4 the numbers of the whole are not valid";
+  0 done · 2 no set of shards of one run · 4 the numbers of the whole are not valid · 5 an objective was missed";
 
 const REPORT_EXAMPLES: &str = "\
 Examples:

@@ -15,10 +15,11 @@ use crate::results::manifest::{
     Setting, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
+use crate::results::objectives::{ObjectiveEntry, any_fails, undetermined};
 use crate::results::{Manifest, Place, ResultsError, Writer, points, reader};
 use crate::scenario::{Endpoint, Load, MetricsPage};
 use crate::scrape::track::ScrapeTally;
-use crate::stats::SummaryRow;
+use crate::stats::{SummaryRow, Verdict};
 
 /// What a run knows of itself before its first request.
 pub(super) struct Facts<'a> {
@@ -148,6 +149,7 @@ impl<'a> Facts<'a> {
             server: Vec::new(),
             memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
             about: scenario.about.clone(),
+            objectives: scenario.objectives.iter().map(ObjectiveEntry::from).collect(),
             verdict: None,
             points: Vec::new(),
             resumed: Vec::new(),
@@ -223,8 +225,11 @@ impl Book<'_> {
 
     /// Writes what `step` came to. False where that could not be done.
     pub(super) fn end(&mut self, step: &Prepared, collected: Collected, state: State) -> bool {
-        let Collected { courses, fold, seconds, figures, findings, scrapes, mut writer, .. } = collected;
+        let Collected { courses, fold, seconds, figures, mut findings, scrapes, mut writer, .. } = collected;
         let summary = fold.summary();
+        let mut objectives = self.manifest.objectives.clone();
+        objectives.iter_mut().for_each(|objective| objective.judge(&summary));
+        findings.extend(undetermined(&objectives));
         let verdict = VerdictEntry::new(&findings, self.facts.simulated);
         self.manifest.workloads = fold.workloads().iter().map(WorkloadEntry::from).collect();
         add_pages(&mut self.manifest.server, self.facts.pages(&scrapes));
@@ -257,6 +262,7 @@ impl Book<'_> {
                     seed: step.seed.0,
                     salt: format!("{:016x}", step.salt.0),
                     verdict: Some(verdict),
+                    objectives: objectives.iter().flat_map(|it| &it.judged).map(|judged| judged.answer).max(),
                 };
                 tables.push(writer.point(&points::row(&entry, &summary)));
                 self.manifest.points.push(entry);
@@ -287,6 +293,8 @@ impl Book<'_> {
                 }
             }
         }
+        let summary = &self.summary;
+        manifest.objectives.iter_mut().for_each(|objective| objective.judge(summary));
         if self.facts.prepared.scenario.sweep.is_some() {
             manifest.verdict = Some(VerdictEntry::of_points(&manifest.points, self.facts.simulated));
         }
@@ -306,11 +314,12 @@ impl Book<'_> {
             return Err(Failure::unexpected(format!("the run was stopped: {failure}")));
         }
         written.map_err(Failure::unexpected)?;
-        Ok(match manifest.verdict.as_ref().map(|verdict| verdict.verdict.as_str()) {
-            Some("valid") => Exit::Done,
-            Some("insufficient") if !args.strict => Exit::Done,
-            _ => Exit::Invalid,
-        })
+        let verdicts = [Verdict::Valid, Verdict::Insufficient];
+        let told = manifest.verdict.as_ref().map(|verdict| verdict.verdict.as_str());
+        let verdict = verdicts.into_iter().find(|verdict| told == Some(verdict.name()));
+        // In a sweep each point stands for itself: some are there to miss.
+        let missed = self.facts.prepared.scenario.sweep.is_none() && any_fails(&manifest.objectives);
+        Ok(exit(verdict.unwrap_or(Verdict::Invalid), missed, args.strict))
     }
 }
 
@@ -362,6 +371,16 @@ fn phase_entries(step: &Prepared) -> Vec<PhaseEntry> {
         client: None,
     });
     phases.collect()
+}
+
+/// How to end with this verdict, where an objective was `missed` or none: figures that cannot stand miss nothing.
+pub(super) fn exit(verdict: Verdict, missed: bool, strict: bool) -> Exit {
+    match verdict {
+        Verdict::Invalid => Exit::Invalid,
+        Verdict::Insufficient if strict => Exit::Invalid,
+        _ if missed => Exit::Missed,
+        Verdict::Valid | Verdict::Insufficient => Exit::Done,
+    }
 }
 
 /// Prints the result. A closed pipe is the reader's choice, and the files stand.

@@ -3,10 +3,13 @@
 use std::io::Write as _;
 
 use super::args::MergeArgs;
+use super::book::exit;
 use super::exit::{Exit, Failure};
 use crate::report::{json, terminal};
 use crate::results::ResultsError;
 use crate::results::merge::{MergeError, merge};
+use crate::results::objectives::any_fails;
+use crate::stats::Verdict;
 
 pub(super) fn run(args: &MergeArgs) -> Result<Exit, Failure> {
     let whole = merge(&args.folders, &args.out).map_err(|error| match error {
@@ -23,10 +26,6 @@ pub(super) fn run(args: &MergeArgs) -> Result<Exit, Failure> {
     };
     // A closed pipe is the reader's choice, and the files stand.
     let _ = writeln!(std::io::stdout(), "{told}");
-    let verdict = whole.manifest.verdict.as_ref().map(|verdict| verdict.verdict.as_str());
-    Ok(match verdict {
-        Some("invalid") => Exit::Invalid,
-        Some("insufficient") if args.strict => Exit::Invalid,
-        _ => Exit::Done,
-    })
+    let verdict = whole.manifest.verdict.as_ref().map_or(Verdict::Valid, |entry| entry.verdict());
+    Ok(exit(verdict, any_fails(&whole.manifest.objectives), args.strict))
 }

@@ -10,7 +10,7 @@ use super::environment;
 use super::exit::Failure;
 use super::live::{patiently, say};
 use super::resume::Resume;
-use crate::dataset::{Dataset, RowOrder, Source};
+use crate::dataset::{Dataset, Source};
 use crate::diagnostic::{Diagnostics, Style};
 use crate::plan::Plan;
 use crate::plan::compose::Salt;
@@ -18,7 +18,7 @@ use crate::plan::composer::{Composer, Form, Prompts};
 use crate::plan::shard::Shard;
 use crate::protocol::BodyOptions;
 use crate::results::ResultsError;
-use crate::scenario::{History, Overrides, PromptSource, Requests, Scenario};
+use crate::scenario::{Overrides, PromptSource, Requests, Scenario};
 use crate::seed::Seed;
 use crate::sweep::Run;
 
@@ -152,7 +152,7 @@ impl Prepared {
 
     /// How many requests the phases ask for, where each of them says so.
     pub(super) fn planned_requests(&self) -> Option<u64> {
-        let rows: u64 = self.datasets.iter().flatten().map(|dataset| u64::from(dataset.rows())).sum();
+        let rows: u64 = self.datasets.iter().flatten().map(|dataset| dataset.all_turns()).sum();
         let counts = self.scenario.phases.iter().map(|phase| match (phase.requests, phase.duration) {
             (Some(Requests::Count(count)), None) => Some(count),
             (Some(Requests::All), None) => Some(rows),
@@ -167,8 +167,7 @@ impl Prepared {
             let (PromptSource::Dataset(source), Some(dataset)) = (&workload.prompt, dataset) else {
                 return None;
             };
-            let (shuffle, when) = (source.shuffle, source.when_exhausted);
-            Some(RowOrder::new(dataset.rows(), shuffle, when, self.seed, &workload.name))
+            Some(dataset.order(source, self.seed, &workload.name))
         });
         let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows.collect()).of_shard(self.shard);
         let forms = self.scenario.workloads.iter().zip(&self.datasets).map(|(workload, dataset)| Form {
@@ -178,7 +177,7 @@ impl Prepared {
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
                 (PromptSource::Dataset(_), None) => unreachable!("every data set was scanned above"),
             },
-            history: workload.session.as_ref().map_or(History::None, |session| session.history),
+            history: workload.history(dataset.as_deref()),
             options: BodyOptions {
                 model: model.to_owned(),
                 stream: workload.request.stream,

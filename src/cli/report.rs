@@ -8,7 +8,9 @@ use super::exit::{Exit, Failure};
 use crate::report::course::{Course, Dot};
 use crate::report::{html, json, terminal};
 use crate::results::manifest::{ClockKind, VerdictEntry};
+use crate::results::objectives::undetermined;
 use crate::results::{Folder, reader, tables, text, writer};
+use crate::stats::SummaryRow;
 
 /// The page's name in its folder.
 const PAGE: &str = "report.html";
@@ -29,8 +31,8 @@ fn report(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
         dots[run].extend(Dot::of(record));
     });
     let mut folder = read.map_err(Failure::usage)?;
-    judge_anew(&mut folder);
     let summary = folder.summary();
+    judge_anew(&mut folder, &summary);
     dots.resize(folder.runs.len(), Vec::new());
     let courses: Vec<Course<'_>> =
         folder.runs.iter().zip(&dots).map(|(run, dots)| course(run, dots)).collect();
@@ -54,12 +56,16 @@ fn report(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A run that was killed has no verdict: the one that its rows allow.
-fn judge_anew(folder: &mut Folder) {
+/// Objectives are judged by the figures as they are rebuilt. A run that was killed has no verdict: the one that its rows
+/// allow.
+fn judge_anew(folder: &mut Folder, summary: &[SummaryRow]) {
+    folder.manifest.objectives.iter_mut().for_each(|objective| objective.judge(summary));
     if folder.manifest.verdict.is_none() {
         let manifest = &folder.manifest;
         let simulated = manifest.clock == ClockKind::Virtual || manifest.target.starts_with("sim ");
-        folder.manifest.verdict = Some(VerdictEntry::new(&folder.findings(simulated), simulated));
+        let mut findings = folder.findings(simulated);
+        findings.extend(undetermined(&folder.manifest.objectives));
+        folder.manifest.verdict = Some(VerdictEntry::new(&findings, simulated));
     }
 }
 

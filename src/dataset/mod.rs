@@ -1,26 +1,38 @@
-//! Data sets: files of prompts, one row a line.
+//! Data sets: files of prompts and conversations.
 //!
-//! A file is scanned once before a run: every row is checked, and of the good ones offset and length are kept,
-//! not the text. Every row left out has a reason and is counted. During the run a row is one read at its offset.
-//! In which order rows are taken is decided by [`RowOrder`], which knows nothing of files.
+//! A file is scanned once before a run: it is cut into rows (`records`), every row is read as its format says
+//! (`reader`), and of the good ones offset and length are kept, not the text. Every row left out has a reason and is
+//! counted. During the run a row is one read at its offset. In which order rows are taken is decided by [`RowOrder`],
+//! which knows nothing of files.
 
+mod format;
 mod order;
+mod reader;
+mod records;
 mod row;
 mod scan;
+mod template;
 pub mod tokenizer;
 mod trace;
+mod unpack;
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+pub use format::Format;
 pub use order::{RowOrder, WhenExhausted};
-pub use row::{Format, Row};
+pub use reader::Columns;
+pub use row::{Row, Turn};
 pub use scan::{ScanError, SkipReason, Skipped};
+pub use template::{Template, TemplateError};
 pub use trace::{TimeUnit, Trace, TraceError, TraceFormat, TraceSource};
 
 use crate::diagnostic::{Diagnostic, Location};
+use crate::prompt::Message;
+use crate::seed::Seed;
+use reader::Reader;
 
 /// Where prompts come from, and how they are taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +45,39 @@ pub struct Source {
     pub shuffle: bool,
     /// What follows the last row.
     pub when_exhausted: WhenExhausted,
+    /// Its columns, where the format leaves them open.
+    pub columns: Columns,
+    /// How prompts are made of columns; `None` for what the format takes as prompt.
+    pub template: Option<Template>,
+    /// Examples that stand before every question.
+    pub few_shot: Option<FewShot>,
+    /// Whether every turn but the last must have its answer in the file.
+    pub needs_answers: bool,
+}
+
+impl Source {
+    /// The rows of the file at `path` as they stand, once.
+    pub fn of(path: PathBuf) -> Source {
+        Source {
+            path,
+            format: None,
+            shuffle: false,
+            when_exhausted: WhenExhausted::Stop,
+            columns: Columns::default(),
+            template: None,
+            few_shot: None,
+            needs_answers: false,
+        }
+    }
+}
+
+/// Answered rows that stand before every question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FewShot {
+    /// Their file, of the same format.
+    pub path: PathBuf,
+    /// How many, from its beginning.
+    pub count: u32,
 }
 
 /// A scanned data set, ready to be read from.
@@ -40,17 +85,20 @@ pub struct Source {
 pub struct Dataset {
     file: File,
     path: PathBuf,
-    format: Format,
+    reader: Reader,
     rows: Vec<Extent>,
     skipped: Vec<Skipped>,
     repeated: u64,
+    mended: u64,
+    examples: Vec<Message>,
 }
 
-/// Where a row's line stands in the file.
+/// Where a row stands in the file, and how many turns it has.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     offset: u64,
     length: u32,
+    turns: u32,
 }
 
 impl Dataset {
@@ -59,7 +107,7 @@ impl Dataset {
     /// # Errors
     /// When the file cannot be read, its format cannot be told, or no row of it is good.
     pub fn scan(source: &Source) -> Result<Dataset, ScanError> {
-        scan::scan(&source.path, source.format)
+        scan::scan(source)
     }
 
     /// Number of good rows, never 0. [`Dataset::row`] takes indices below it.
@@ -68,14 +116,34 @@ impl Dataset {
         self.rows.len() as u32
     }
 
-    /// Bytes of the good rows' lines.
+    /// The order in which the rows are taken, as `source` wants it; `workload` is the name of the workload whose
+    /// stream shuffles them.
+    pub fn order(&self, source: &Source, seed: Seed, workload: &str) -> RowOrder {
+        let order = RowOrder::new(self.rows(), source.shuffle, source.when_exhausted, seed, workload);
+        if !self.is_conversations() {
+            return order;
+        }
+        order.of_conversations(self.rows.iter().map(|extent| extent.turns).collect())
+    }
+
+    /// Turns of all good rows.
+    pub fn all_turns(&self) -> u64 {
+        self.rows.iter().map(|extent| u64::from(extent.turns)).sum()
+    }
+
+    /// Whether its rows are conversations, sent turn by turn.
+    pub fn is_conversations(&self) -> bool {
+        self.reader.format.is_conversation()
+    }
+
+    /// Bytes of the good rows.
     pub fn bytes(&self) -> u64 {
         self.rows.iter().map(|extent| u64::from(extent.length)).sum()
     }
 
     /// The format, as given or as seen.
     pub fn format(&self) -> Format {
-        self.format
+        self.reader.format
     }
 
     /// The file, as given.
@@ -88,7 +156,13 @@ impl Dataset {
         &self.skipped
     }
 
-    /// Number of good rows whose prompt an earlier row has already: a server's prefix cache will know them.
+    /// Number of good rows of which messages were left out or joined: answers before the first question, blank
+    /// messages, neighbours of one role.
+    pub fn mended(&self) -> u64 {
+        self.mended
+    }
+
+    /// Number of good rows whose first prompt an earlier row has already: a server's prefix cache will know them.
     /// Prompts are compared by a 64-bit hash.
     pub fn repeated(&self) -> u64 {
         self.repeated
@@ -100,12 +174,17 @@ impl Dataset {
     /// When the file cannot be read or is no longer what was scanned.
     pub fn row(&self, index: u32) -> Result<Row, RowError> {
         let Some(extent) = self.rows.get(index as usize) else { return Err(RowError::Changed) };
-        let mut line = vec![0; extent.length as usize];
-        self.file.read_exact_at(&mut line, extent.offset).map_err(|error| match error.kind() {
+        let mut text = vec![0; extent.length as usize];
+        self.file.read_exact_at(&mut text, extent.offset).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => RowError::Changed,
             _ => RowError::Unreadable(error),
         })?;
-        self.format.read(&line).map_err(|_| RowError::Changed)
+        let mut row = self.reader.read(&text).map_err(|_| RowError::Changed)?;
+        if row.turns.len() != extent.turns as usize {
+            return Err(RowError::Changed);
+        }
+        row.turns[0].said.splice(0..0, self.examples.iter().cloned());
+        Ok(row)
     }
 
     /// What a user should know before a run: rows left out, and repeated ones.
@@ -114,7 +193,7 @@ impl Dataset {
         let of_skipped = self.skipped.iter().map(|skipped| {
             let rows = if skipped.count == 1 { "row" } else { "rows" };
             let message =
-                format!("{} {rows} left out: {}", skipped.count, skipped.reason.describe(self.format));
+                format!("{} {rows} left out: {}", skipped.count, skipped.reason.describe(self.format()));
             let lines = skipped.lines.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
             let more = if skipped.count > skipped.lines.len() as u64 { ", …" } else { "" };
             let first = skipped.lines.first().copied().unwrap_or_default();
@@ -127,7 +206,16 @@ impl Dataset {
             let warning = Diagnostic::warning(message).at(Location::file(&*file));
             warning.help("a server with a prefix cache answers them faster than new prompts")
         });
-        of_skipped.chain(of_repeated).collect()
+        let of_mended = (self.mended > 0).then(|| {
+            let message = format!(
+                "of {} of {} conversations messages were left out or joined",
+                self.mended,
+                self.rows.len()
+            );
+            let warning = Diagnostic::warning(message).at(Location::file(&*file));
+            warning.help("left out are blank ones and answers before the first question, joined neighbours of one role")
+        });
+        of_skipped.chain(of_mended).chain(of_repeated).collect()
     }
 }
 

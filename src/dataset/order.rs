@@ -1,5 +1,7 @@
 //! The order in which rows are taken.
 
+use std::sync::Arc;
+
 use crate::seed::{Seed, Stream};
 
 /// What follows when every row has been taken.
@@ -35,6 +37,8 @@ pub struct RowOrder {
     taken: u32,
     repeats: bool,
     shuffle: Option<Shuffle>,
+    /// How many turns each row has, where rows are conversations.
+    turns: Option<Arc<[u32]>>,
 }
 
 #[derive(Clone)]
@@ -54,10 +58,26 @@ impl RowOrder {
     ) -> RowOrder {
         let shuffle =
             shuffle.then(|| Shuffle { order: (0..rows).collect(), stream: seed.stream("rows", workload) });
-        let mut order =
-            RowOrder { rows, taken: 0, repeats: when_exhausted == WhenExhausted::Repeat, shuffle };
+        let mut order = RowOrder {
+            rows,
+            taken: 0,
+            repeats: when_exhausted == WhenExhausted::Repeat,
+            shuffle,
+            turns: None,
+        };
         order.begin_pass();
         order
+    }
+
+    /// The same order of rows that are conversations of so many turns.
+    #[must_use]
+    pub fn of_conversations(self, turns: Arc<[u32]>) -> RowOrder {
+        RowOrder { turns: Some(turns), ..self }
+    }
+
+    /// Turns of a row; `None` where rows are no conversations.
+    pub fn turns(&self, row: u32) -> Option<u32> {
+        self.turns.as_ref()?.get(row as usize).copied()
     }
 
     /// Number of rows in a pass.

@@ -1,89 +1,150 @@
-//! One line of a data set, and the formats it can have.
+//! What one row of a data set says, whatever its file looks like.
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-
-use super::scan::SkipReason;
-
-/// How a line carries its row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// `{"question": "…", "answer": "… #### 72"}`: grade-school word problems with worked answers.
-    Gsm8k,
-    /// `{"prompt": "…"}`, or the prompt alone as a JSON string.
-    Prompts,
-}
+use crate::prompt::{Message, Role};
 
 /// What a row says.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// The text to send, as it stands.
-    pub prompt: String,
+    /// What the model is told before anything is asked.
+    pub system: Option<String>,
+    /// What is asked, at least once.
+    pub turns: Vec<Turn>,
     /// The reference answer as it stands in the file, where the format has one.
     pub truth: Option<String>,
+    /// Tokens of the answer, where the file states them.
+    pub output_tokens: Option<u32>,
+    /// Whether messages were left out or joined to make turns of them.
+    pub is_mended: bool,
 }
 
-#[derive(Deserialize)]
-struct Gsm8kLine {
-    question: String,
-    answer: String,
+/// One question and the answer that was recorded with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// What is said before the answer, at least one message.
+    pub said: Vec<Message>,
+    /// The answer that stands in the file.
+    pub answer: Option<String>,
 }
 
-#[derive(Deserialize)]
-struct PromptLine {
-    prompt: String,
+impl Turn {
+    /// What the user says in it.
+    pub fn asked(&self) -> impl Iterator<Item = &str> {
+        let asked = self.said.iter().filter(|message| message.role == Role::User);
+        asked.map(|message| message.content.as_str())
+    }
 }
 
-impl Format {
-    /// Every format.
-    pub const ALL: [Format; 2] = [Format::Gsm8k, Format::Prompts];
-
-    /// The name in scenarios.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::Gsm8k => "gsm8k",
-            Format::Prompts => "prompts",
-        }
+impl Row {
+    /// A row that asks one question.
+    pub(super) fn question(prompt: String, answer: Option<String>, truth: Option<String>) -> Row {
+        let turns = vec![Turn { said: vec![Message::user(prompt)], answer }];
+        Row { turns, truth, ..Row::default() }
     }
 
-    /// What a row must hold.
-    pub(super) fn needs(self) -> &'static str {
-        match self {
-            Format::Gsm8k => "`question` and `answer` as text, each once",
-            Format::Prompts => "`prompt` as text, once, or be a text itself",
+    /// A conversation out of messages in order, by these rules: blank ones are left out, as are answers before the
+    /// first question; neighbours of one role are joined by a blank line; what is said before the first question
+    /// to the model itself is its system text. `None` if nobody asks anything.
+    pub(super) fn conversation(messages: impl IntoIterator<Item = Message>) -> Option<Row> {
+        let mut row = Row::default();
+        for message in messages {
+            if message.content.trim().is_empty() {
+                row.is_mended = true;
+                continue;
+            }
+            row.say(message);
         }
+        // What follows the last answer and is no question waits for none.
+        if row.turns.last().is_some_and(|turn| turn.asked().next().is_none()) {
+            row.turns.pop();
+            row.is_mended = true;
+        }
+        (!row.turns.is_empty()).then_some(row)
     }
 
-    /// Reads one line without its end.
-    pub(super) fn read(self, line: &[u8]) -> Result<Row, SkipReason> {
-        let line = std::str::from_utf8(line).map_err(|_| SkipReason::NotUtf8)?;
-        let first = line.trim_start().chars().next();
-        let row = match self {
-            Format::Prompts if first == Some('"') => {
-                Row { prompt: serde_json::from_str(line).map_err(|error| reason(&error))?, truth: None }
-            }
-            // A list would be taken for the fields in order.
-            _ if first != Some('{') => {
-                serde_json::from_str::<IgnoredAny>(line).map_err(|error| reason(&error))?;
-                return Err(SkipReason::Fields);
-            }
-            Format::Gsm8k => {
-                let row = serde_json::from_str::<Gsm8kLine>(line).map_err(|error| reason(&error))?;
-                Row { prompt: row.question, truth: Some(row.answer) }
-            }
-            Format::Prompts => {
-                let row = serde_json::from_str::<PromptLine>(line).map_err(|error| reason(&error))?;
-                Row { prompt: row.prompt, truth: None }
-            }
+    fn say(&mut self, Message { role, content }: Message) {
+        let join = |text: &mut String| {
+            text.push_str("\n\n");
+            text.push_str(&content);
         };
-        let blank = |text: &String| text.trim().is_empty();
-        if blank(&row.prompt) || row.truth.as_ref().is_some_and(blank) {
-            return Err(SkipReason::Blank);
+        let turn = self.turns.last_mut();
+        match (role, turn) {
+            (Role::System, None) => match &mut self.system {
+                Some(system) => join(system),
+                None => self.system = Some(content),
+            },
+            (Role::Assistant, None) => self.is_mended = true,
+            (Role::Assistant, Some(Turn { answer: Some(answer), .. })) => {
+                join(answer);
+                self.is_mended = true;
+            }
+            (Role::Assistant, Some(turn)) => turn.answer = Some(content),
+            (role, Some(Turn { said, answer: None })) => match said.last_mut() {
+                Some(last) if last.role == role => {
+                    join(&mut last.content);
+                    self.is_mended = true;
+                }
+                _ => said.push(Message { role, content }),
+            },
+            (role, _) => self.turns.push(Turn { said: vec![Message { role, content }], answer: None }),
         }
-        Ok(row)
     }
 }
 
-fn reason(error: &serde_json::Error) -> SkipReason {
-    if error.is_data() { SkipReason::Fields } else { SkipReason::NotJson }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(messages: &[(&str, &str)]) -> Option<Row> {
+        let role = |name| match name {
+            "s" => Role::System,
+            "u" => Role::User,
+            _ => Role::Assistant,
+        };
+        Row::conversation(
+            messages.iter().map(|(name, text)| Message { role: role(*name), content: (*text).to_owned() }),
+        )
+    }
+
+    fn turns(row: &Row) -> Vec<(String, Option<&str>)> {
+        let said = |turn: &Turn| {
+            turn.said
+                .iter()
+                .map(|m| format!("{}: {}", m.role.name(), m.content))
+                .collect::<Vec<_>>()
+                .join(" / ")
+        };
+        row.turns.iter().map(|turn| (said(turn), turn.answer.as_deref())).collect()
+    }
+
+    #[test]
+    fn questions_and_answers_by_turns_are_taken_as_they_stand() {
+        let row = told(&[("s", "be brief"), ("u", "one"), ("a", "1"), ("u", "two")]).unwrap();
+        assert_eq!(row.system.as_deref(), Some("be brief"));
+        assert_eq!(turns(&row), [("user: one".to_owned(), Some("1")), ("user: two".to_owned(), None)]);
+        assert!(!row.is_mended);
+    }
+
+    #[test]
+    fn what_breaks_the_order_is_left_out_or_joined_and_said() {
+        let row =
+            told(&[("a", "lost"), ("u", "a"), ("u", "b"), ("a", " "), ("a", "x"), ("a", "y"), ("u", "")])
+                .unwrap();
+        assert_eq!(turns(&row), [("user: a\n\nb".to_owned(), Some("x\n\ny"))]);
+        assert!(row.is_mended);
+    }
+
+    #[test]
+    fn a_system_text_in_the_middle_stays_there() {
+        let row = told(&[("u", "a"), ("a", "1"), ("s", "now in French"), ("u", "b"), ("s", "end")]).unwrap();
+        let second = "system: now in French / user: b / system: end".to_owned();
+        assert_eq!(turns(&row), [("user: a".to_owned(), Some("1")), (second, None)]);
+        let row = told(&[("u", "a"), ("a", "1"), ("s", "nothing follows")]).unwrap();
+        assert_eq!((row.turns.len(), row.is_mended), (1, true));
+    }
+
+    #[test]
+    fn where_nobody_asks_there_is_no_row() {
+        assert_eq!(told(&[]), None);
+        assert_eq!(told(&[("s", "be brief"), ("a", "hello"), ("u", " ")]), None);
+    }
 }

@@ -1,22 +1,30 @@
 //! The one pass over a file before a run.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufReader, Seek as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use memchr::memchr;
+use serde::de::IgnoredAny;
 
-use super::row::Format;
-use super::{Dataset, Extent};
+use super::format::Format;
+use super::reader::{Header, Reader, example, is_message};
+use super::records::{Container, LONGEST, Record, Records};
+use super::row::Row;
+use super::unpack::unpacked;
+use super::{Dataset, Extent, FewShot, Source};
 use crate::diagnostic::{Diagnostic, Location};
-
-/// Longest line that can be a row. It is read into memory whole, once in the scan and again when it is sent.
-const LONGEST_LINE: usize = 64 << 20;
+use crate::prompt::Message;
 
 /// How many line numbers of skipped rows are kept for each reason.
 const LINES_KEPT: usize = 5;
+/// Bytes by whose first one a file's container is told.
+const BEGINNING: usize = 4_096;
+/// Read at once.
+const BUFFER: usize = 1 << 18;
 
 /// Why a row is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,8 +35,22 @@ pub enum SkipReason {
     NotJson,
     /// JSON without the fields of the format, or with one twice or not text.
     Fields,
+    /// A record of CSV with more or fewer cells than the header, or broken quotes.
+    Cells,
+    /// A number of tokens that is none.
+    Number,
     /// A text of the row is blank.
     Blank,
+    /// A conversation in which no user says anything.
+    NoQuestion,
+    /// A message of someone who is neither user, assistant nor system.
+    Role,
+    /// A message that is not text: an image, say.
+    NotText,
+    /// A turn without the recorded answer that the next one would carry.
+    NoAnswer,
+    /// The file ends in the middle of it.
+    Cut,
     /// Longer than 64 MiB.
     TooLong,
 }
@@ -36,13 +58,23 @@ pub enum SkipReason {
 impl SkipReason {
     /// The reason in words, for rows of `format`.
     pub fn describe(self, format: Format) -> String {
-        match self {
-            SkipReason::NotUtf8 => "not UTF-8 text".to_owned(),
-            SkipReason::NotJson => "not valid JSON".to_owned(),
-            SkipReason::Fields => format!("a `{}` row must have {}", format.name(), format.needs()),
-            SkipReason::Blank => "a text is blank".to_owned(),
-            SkipReason::TooLong => "longer than 64 MiB".to_owned(),
-        }
+        let words = match self {
+            SkipReason::Fields => {
+                return format!("a `{}` row must have {}", format.name(), format.needs());
+            }
+            SkipReason::NotUtf8 => "not UTF-8 text",
+            SkipReason::NotJson => "not valid JSON",
+            SkipReason::Cells => "not as many cells as the header, or broken quotes",
+            SkipReason::Number => "a number of tokens that is not a whole one of at least 1",
+            SkipReason::Blank => "a text is blank",
+            SkipReason::NoQuestion => "no user says anything in it",
+            SkipReason::Role => "a message of another role than user, assistant and system",
+            SkipReason::NotText => "a message that is not text",
+            SkipReason::NoAnswer => "a turn that others follow has no recorded answer",
+            SkipReason::Cut => "the file ends in the middle of it",
+            SkipReason::TooLong => "longer than 64 MiB",
+        };
+        words.to_owned()
     }
 }
 
@@ -64,8 +96,8 @@ pub enum ScanError {
     Unreadable(PathBuf, io::Error),
     /// It is a folder, a pipe or a device: rows are read at their offsets.
     NotAFile(PathBuf),
-    /// It is one JSON list, not one value a line.
-    JsonList(PathBuf),
+    /// It is packed, and cannot be unpacked.
+    Packed(PathBuf, io::Error),
     /// It has no line that is not blank.
     Empty(PathBuf),
     /// No row is good. The first bad one is at `line`.
@@ -85,6 +117,33 @@ pub enum ScanError {
         path: PathBuf,
         /// Line of the row, from 1.
         line: u64,
+        /// The formats it fits.
+        formats: Vec<Format>,
+    },
+    /// The scenario names a column that the header does not have.
+    NoColumn {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        name: String,
+        /// What the header has.
+        header: Vec<String>,
+    },
+    /// Rows of the format are conversations, and one prompt was to be made of each.
+    NoTemplate {
+        /// The file.
+        path: PathBuf,
+        /// The format.
+        format: Format,
+    },
+    /// Examples are wanted, and there are fewer.
+    FewExamples {
+        /// Their file.
+        path: PathBuf,
+        /// How many there are.
+        found: usize,
+        /// How many are wanted.
+        wanted: usize,
     },
     /// It has more than 2³² rows.
     TooManyRows(PathBuf),
@@ -95,154 +154,279 @@ impl ScanError {
     pub fn diagnostic(&self) -> Diagnostic {
         let file = |path: &Path| Location::file(path.to_string_lossy());
         let line = |path: &Path, line| Location::line(path.to_string_lossy(), line);
-        let known =
-            Format::ALL.map(|format| format!("a `{}` row must have {}", format.name(), format.needs()));
+        let problem = Diagnostic::error(self.to_string());
         match self {
             ScanError::Unreadable(path, _) | ScanError::NotAFile(path) | ScanError::TooManyRows(path) => {
-                Diagnostic::error(self.to_string()).at(file(path))
+                problem.at(file(path))
             }
-            ScanError::JsonList(path) => Diagnostic::error(self.to_string())
-                .at(file(path))
-                .help("write one value a line, as `jq -c '.[]'` does"),
-            ScanError::Empty(path) => {
-                Diagnostic::error(self.to_string()).at(file(path)).help("give one JSON value a line")
-            }
+            ScanError::Packed(path, _) => problem.at(file(path)).help("unpack it first: `gunzip`, `zstd -d`"),
+            ScanError::Empty(path) => problem.at(file(path)).help("give one JSON value a line"),
             ScanError::NoGoodRow { path, format: Some(format), line: at, reason } => {
-                let problem = Diagnostic::error(self.to_string()).at(line(path, *at));
-                problem.help(format!("the first row: {}", reason.describe(*format)))
+                let help = format!("the first row: {}", reason.describe(*format));
+                problem.at(line(path, *at)).help(help)
             }
             ScanError::NoGoodRow { path, format: None, line: at, .. } => {
-                let problem = Diagnostic::error(self.to_string()).at(line(path, *at));
-                problem.help(format!("one JSON value a line: {}", known.join("; ")))
+                let known = Format::ALL.into_iter().filter(|format| !format.has_columns());
+                let known = known.map(Format::name).collect::<Vec<_>>().join(", ");
+                let help = format!(
+                    "known by their fields are {known}; for other rows say `format = \"jsonl\"` or `\"csv\"` \
+                     and name the columns: `columns.prompt = \"question\"`"
+                );
+                problem.at(line(path, *at)).help(help)
             }
-            ScanError::Ambiguous { path, line: at } => {
-                let names = Format::ALL.map(|format| format!("`\"{}\"`", format.name())).join(" or ");
-                Diagnostic::error(self.to_string())
-                    .at(line(path, *at))
-                    .help(format!("say which it is: `format` = {names}"))
+            ScanError::Ambiguous { path, line: at, formats } => {
+                let names = formats.iter().map(|format| format!("`\"{}\"`", format.name()));
+                let names = names.collect::<Vec<_>>().join(" or ");
+                problem.at(line(path, *at)).help(format!("say which it is: `format` = {names}"))
+            }
+            ScanError::NoColumn { path, header, .. } => {
+                let names = header.iter().take(20).map(|name| format!("`{}`", shown(name)));
+                let names = names.collect::<Vec<_>>().join(", ");
+                problem.at(line(path, 1)).help(format!("the header has {names}"))
+            }
+            ScanError::NoTemplate { path, .. } => {
+                problem.at(file(path)).help("leave `template` out: their turns are sent as they stand")
+            }
+            ScanError::FewExamples { path, .. } => {
+                problem.at(file(path)).help("lower `few_shot.count`, or name another file")
             }
         }
     }
 }
 
+/// A text from a file, short and without control characters.
+fn shown(text: &str) -> String {
+    text.trim().chars().take(40).map(|c| if c.is_control() { '?' } else { c }).collect()
+}
+
 impl fmt::Display for ScanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = |path: &Path| format!("the data set `{}`", path.display());
         match self {
-            ScanError::Unreadable(path, error) => {
-                write!(f, "the data set `{}` cannot be read: {error}", path.display())
-            }
-            ScanError::NotAFile(path) => write!(f, "the data set `{}` is not a file", path.display()),
-            ScanError::JsonList(path) => {
-                write!(f, "the data set `{}` is one JSON list, not one value a line", path.display())
-            }
-            ScanError::Empty(path) => write!(f, "the data set `{}` has no rows", path.display()),
+            ScanError::Unreadable(path, error) => write!(f, "{} cannot be read: {error}", name(path)),
+            ScanError::NotAFile(path) => write!(f, "{} is not a file", name(path)),
+            ScanError::Packed(path, error) => write!(f, "{} cannot be unpacked: {error}", name(path)),
+            ScanError::Empty(path) => write!(f, "{} has no rows", name(path)),
             ScanError::NoGoodRow { path, format: Some(format), .. } => {
-                write!(f, "no row of the data set `{}` is a `{}` row", path.display(), format.name())
+                write!(f, "no row of {} is a `{}` row", name(path), format.name())
             }
             ScanError::NoGoodRow { path, format: None, .. } => {
-                write!(f, "no row of the data set `{}` has a known format", path.display())
+                write!(f, "no row of {} has a known format", name(path))
             }
-            ScanError::Ambiguous { path, .. } => {
-                write!(f, "rows of the data set `{}` fit more than one format", path.display())
+            ScanError::Ambiguous { path, .. } => write!(f, "rows of {} fit more than one format", name(path)),
+            ScanError::NoColumn { path, name: column, .. } => {
+                write!(f, "{} has no column `{column}`", name(path))
             }
-            ScanError::TooManyRows(path) => {
-                write!(f, "the data set `{}` has more than 4,294,967,295 rows", path.display())
+            ScanError::NoTemplate { path, format } => {
+                write!(
+                    f,
+                    "rows of {} are conversations (`{}`), and a template makes one prompt",
+                    name(path),
+                    format.name()
+                )
             }
+            ScanError::FewExamples { path, found, wanted } => {
+                write!(f, "{wanted} examples are wanted of {}, and {found} rows have an answer", name(path))
+            }
+            ScanError::TooManyRows(path) => write!(f, "{} has more than 4,294,967,295 rows", name(path)),
         }
     }
 }
 
 impl std::error::Error for ScanError {}
 
-pub(super) fn scan(path: &Path, format: Option<Format>) -> Result<Dataset, ScanError> {
+/// A file that can be read at any place, unpacked where it is packed.
+fn open(path: &Path) -> Result<File, ScanError> {
     let unreadable = |error| ScanError::Unreadable(path.to_owned(), error);
     // Looked at before it is opened: opening a pipe would wait for its writer.
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
         return Err(ScanError::NotAFile(path.to_owned()));
     }
     let file = File::open(path).map_err(unreadable)?;
-    let mut scan = Scan { path, format, rows: Vec::new(), hashes: Vec::new(), skipped: Vec::new() };
-    let mut lines = Lines { input: BufReader::with_capacity(1 << 18, &file), offset: 0, number: 0 };
-    let mut line = Vec::new();
-    while let Some(read) = lines.next_into(&mut line).map_err(unreadable)? {
-        scan.take(&line, &read)?;
+    unpacked(file).map_err(|error| ScanError::Packed(path.to_owned(), error))
+}
+
+pub(super) fn scan(source: &Source) -> Result<Dataset, ScanError> {
+    let path = &source.path;
+    let unreadable = |error| ScanError::Unreadable(path.to_owned(), error);
+    let file = open(path)?;
+    let container = container(&file, source).map_err(unreadable)?;
+    (&file).rewind().map_err(unreadable)?;
+    let mut records = Records::new(BufReader::with_capacity(BUFFER, &file), container);
+    let mut scan = Scan::new(source);
+    let mut text = Vec::new();
+    if let Container::Csv { .. } = container
+        && records.next_into(&mut text).map_err(unreadable)?.is_some()
+    {
+        scan.begin(&text)?;
     }
-    let Scan { format, rows, mut hashes, mut skipped, .. } = scan;
-    skipped.sort_by_key(|skipped| skipped.reason);
-    let (Some(format), false) = (format, rows.is_empty()) else {
-        let first =
-            skipped.iter().filter_map(|skipped| Some((*skipped.lines.first()?, skipped.reason))).min();
-        return Err(match first {
-            Some((line, reason)) => ScanError::NoGoodRow { path: path.to_owned(), format, line, reason },
-            None => ScanError::Empty(path.to_owned()),
-        });
+    while let Some(record) = records.next_into(&mut text).map_err(unreadable)? {
+        scan.take(&text, &record, container)?;
+    }
+    drop(records);
+    scan.finish(file)
+}
+
+/// How the rows of `file` follow one another: told from its first byte, and for records of CSV from what the
+/// scenario says.
+fn container(file: &File, source: &Source) -> io::Result<Container> {
+    let mut beginning = vec![0; BEGINNING];
+    let read = file.read_at(&mut beginning, 0)?;
+    let text = beginning[..read].strip_prefix(b"\xef\xbb\xbf").unwrap_or(&beginning[..read]);
+    let first_line = text.trim_ascii_start().split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let opening = first_line.first().copied();
+    let is_json = matches!(opening, Some(b'{' | b'[' | b'"'));
+    let is_named = source.columns.all().next().is_some() || source.template.is_some();
+    let is_csv = match source.format {
+        Some(format) => format.comes_in(Container::Csv { delimiter: b',' }),
+        None => is_named && !is_json,
     };
-    hashes.sort_unstable();
-    let repeated = hashes.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
-    Ok(Dataset { file, path: path.to_owned(), format, rows, skipped, repeated })
+    if is_csv {
+        let Header { delimiter, .. } = Header::of(&String::from_utf8_lossy(first_line));
+        return Ok(Container::Csv { delimiter });
+    }
+    if opening != Some(b'[') {
+        return Ok(Container::Lines);
+    }
+    // A list of rows, or of the messages of the first row.
+    let mut records = Records::new(BufReader::new(file), Container::List);
+    let mut element = Vec::new();
+    records.next_into(&mut element)?;
+    Ok(if is_message(&element) { Container::Lines } else { Container::List })
 }
 
 struct Scan<'a> {
-    path: &'a Path,
-    format: Option<Format>,
+    source: &'a Source,
+    /// Once the format is known.
+    reader: Option<Reader>,
     rows: Vec<Extent>,
     hashes: Vec<u64>,
     skipped: Vec<Skipped>,
+    mended: u64,
 }
 
 impl Scan<'_> {
-    fn take(&mut self, line: &[u8], read: &Line) -> Result<(), ScanError> {
-        if read.length > LONGEST_LINE as u64 {
-            self.skip(SkipReason::TooLong, read.number);
+    fn new(source: &Source) -> Scan<'_> {
+        let reader =
+            source.format.filter(|format| *format != Format::Csv).map(|format| reader(source, format));
+        let (rows, hashes, skipped) = (Vec::new(), Vec::new(), Vec::new());
+        Scan { source, reader, rows, hashes, skipped, mended: 0 }
+    }
+
+    /// Takes the header of a CSV.
+    fn begin(&mut self, text: &[u8]) -> Result<(), ScanError> {
+        let header = Header::of(&String::from_utf8_lossy(text));
+        let template = self.source.template.iter().flat_map(|template| template.columns());
+        let named = self.source.columns.all().map(|(_, name)| name).chain(template);
+        if let Some(name) = named.into_iter().find(|name| header.place(name).is_none()) {
+            let (path, name) = (self.source.path.clone(), name.to_owned());
+            return Err(ScanError::NoColumn { path, name, header: header.names });
+        }
+        self.reader = Some(Reader { header, ..reader(self.source, Format::Csv) });
+        Ok(())
+    }
+
+    fn take(&mut self, text: &[u8], record: &Record, container: Container) -> Result<(), ScanError> {
+        if record.is_cut {
+            self.skip(SkipReason::Cut, record.line);
             return Ok(());
         }
-        if line.trim_ascii().is_empty() {
+        if record.length > LONGEST as u64 {
+            self.skip(SkipReason::TooLong, record.line);
             return Ok(());
         }
-        let is_first = self.rows.is_empty() && self.skipped.is_empty();
-        if is_first && line.trim_ascii_start().starts_with(b"[") {
-            return Err(ScanError::JsonList(self.path.to_owned()));
+        if text.trim_ascii().is_empty() {
+            return Ok(());
         }
-        let row = match self.format {
-            Some(format) => format.read(line),
-            None => self.detect(line, read)?,
+        let row = match &self.reader {
+            Some(reader) => reader.read(text),
+            None => self.detect(text, record, container)?,
         };
-        let row = match row {
-            Ok(row) => row,
+        match row.and_then(|row| self.usable(row)) {
+            Ok(row) => self.keep(&row, record),
             Err(reason) => {
-                self.skip(reason, read.number);
-                return Ok(());
+                self.skip(reason, record.line);
+                Ok(())
             }
-        };
-        if self.rows.len() == u32::MAX as usize {
-            return Err(ScanError::TooManyRows(self.path.to_owned()));
         }
-        self.rows.push(Extent { offset: read.offset, length: line.len() as u32 });
+    }
+
+    /// Whether all that the scenario wants of a row is there.
+    fn usable(&self, row: Row) -> Result<Row, SkipReason> {
+        let (last, before) = row.turns.split_last().ok_or(SkipReason::NoQuestion)?;
+        let is_whole = self.reader.as_ref().is_some_and(|reader| reader.format.is_conversation());
+        // A row that is no conversation is a turn that others may follow.
+        let carried = before.iter().chain((!is_whole).then_some(last));
+        if self.source.needs_answers && carried.into_iter().any(|turn| turn.answer.is_none()) {
+            return Err(SkipReason::NoAnswer);
+        }
+        Ok(row)
+    }
+
+    fn keep(&mut self, row: &Row, record: &Record) -> Result<(), ScanError> {
+        if self.rows.len() == u32::MAX as usize {
+            return Err(ScanError::TooManyRows(self.source.path.clone()));
+        }
+        let turns = u32::try_from(row.turns.len()).unwrap_or(u32::MAX);
+        self.rows.push(Extent { offset: record.offset, length: record.length as u32, turns });
+        self.mended += u64::from(row.is_mended);
         // A hasher made by `new` has fixed keys: the count is the same in every run.
         let mut hasher = DefaultHasher::new();
-        row.prompt.hash(&mut hasher);
+        row.system.hash(&mut hasher);
+        row.turns[0].said.iter().for_each(|message| message.content.hash(&mut hasher));
         self.hashes.push(hasher.finish());
         Ok(())
     }
 
-    /// Reads a line in whichever format it has. The first that fits one decides for the file.
-    fn detect(&mut self, line: &[u8], read: &Line) -> Result<Result<super::Row, SkipReason>, ScanError> {
-        let mut fitting = None;
+    /// Reads a row in whichever format it has. The first that fits one decides for the file.
+    fn detect(
+        &mut self,
+        text: &[u8],
+        record: &Record,
+        container: Container,
+    ) -> Result<Result<Row, SkipReason>, ScanError> {
+        let fields = serde_json::from_slice::<BTreeMap<String, IgnoredAny>>(text).unwrap_or_default();
+        let opening = text.trim_ascii_start().first().copied();
+        let mut fitting: Vec<(Reader, Row)> = Vec::new();
         let mut reason = SkipReason::NotJson;
-        for format in Format::ALL {
-            match format.read(line) {
-                Ok(_) if fitting.is_some() => {
-                    return Err(ScanError::Ambiguous { path: self.path.to_owned(), line: read.number });
-                }
-                Ok(row) => fitting = Some((format, row)),
+        for format in Format::ALL.into_iter().filter(|format| format.comes_in(container)) {
+            let claims = match opening {
+                Some(b'[') => format == Format::Messages,
+                Some(b'"') => format == Format::Prompts,
+                // What is no object, or has a field twice, is read to learn what is wrong with it.
+                _ if fields.is_empty() => !format.has_columns(),
+                _ => format.claims(|name| fields.contains_key(name)),
+            };
+            if !claims {
+                continue;
+            }
+            let reader = reader(self.source, format);
+            match reader.read(text) {
+                Ok(row) => fitting.push((reader, row)),
                 // What makes a row bad is best said of the format that came closest.
-                Err(SkipReason::Blank) => reason = SkipReason::Blank,
-                Err(other) if reason != SkipReason::Blank => reason = other,
-                Err(_) => {}
+                Err(SkipReason::NotJson | SkipReason::Fields) if reason > SkipReason::Fields => {}
+                Err(other) => reason = other,
             }
         }
-        let Some((format, row)) = fitting else { return Ok(Err(reason)) };
-        self.format = Some(format);
+        if fitting.is_empty() && !fields.is_empty() && reason == SkipReason::NotJson {
+            reason = SkipReason::Fields;
+        }
+        if self.source.columns.all().next().is_some() {
+            // Named columns say what a row is.
+            let reader = reader(self.source, Format::Jsonl);
+            let row = reader.read(text);
+            if row.is_ok() {
+                self.reader = Some(reader);
+            }
+            return Ok(row);
+        }
+        if fitting.len() > 1 {
+            let formats = fitting.iter().map(|(reader, _)| reader.format).collect();
+            let (path, line) = (self.source.path.clone(), record.line);
+            return Err(ScanError::Ambiguous { path, line, formats });
+        }
+        let Some((reader, row)) = fitting.pop() else { return Ok(Err(reason)) };
+        self.reader = Some(reader);
         Ok(Ok(row))
     }
 
@@ -257,96 +441,46 @@ impl Scan<'_> {
             None => self.skipped.push(Skipped { reason, count: 1, lines: vec![line] }),
         }
     }
-}
 
-/// A line's place: `number` from 1; `length` without its end, the whole of it even where less was kept.
-struct Line {
-    offset: u64,
-    length: u64,
-    number: u64,
-}
-
-/// Lines of a file with their offsets, in memory that no line can exceed.
-struct Lines<R> {
-    input: R,
-    offset: u64,
-    number: u64,
-}
-
-impl<R: BufRead> Lines<R> {
-    /// Puts the next line into `line`, without its end and, on the first, without a byte order mark. Of a line
-    /// longer than [`LONGEST_LINE`] only the beginning is kept.
-    fn next_into(&mut self, line: &mut Vec<u8>) -> io::Result<Option<Line>> {
-        line.clear();
-        let mut read = Line { offset: self.offset, length: 0, number: self.number + 1 };
-        let mut ended = false;
-        while !ended {
-            let chunk = match self.input.fill_buf() {
-                Ok(chunk) => chunk,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if chunk.is_empty() {
-                break;
-            }
-            let end = memchr(b'\n', chunk);
-            let part = &chunk[..end.unwrap_or(chunk.len())];
-            let room = (LONGEST_LINE + 1).saturating_sub(line.len());
-            line.extend_from_slice(&part[..part.len().min(room)]);
-            read.length += part.len() as u64;
-            ended = end.is_some();
-            let used = part.len() + usize::from(ended);
-            self.offset += used as u64;
-            self.input.consume(used);
+    fn finish(self, file: File) -> Result<Dataset, ScanError> {
+        let Scan { source, reader, rows, mut hashes, mut skipped, mended } = self;
+        let path = source.path.clone();
+        skipped.sort_by_key(|skipped| skipped.reason);
+        let (Some(reader), false) = (reader, rows.is_empty()) else {
+            let first =
+                skipped.iter().filter_map(|skipped| Some((*skipped.lines.first()?, skipped.reason))).min();
+            return Err(match first {
+                Some((line, reason)) => ScanError::NoGoodRow { path, format: source.format, line, reason },
+                None => ScanError::Empty(path),
+            });
+        };
+        if source.template.is_some() && reader.format.is_conversation() {
+            return Err(ScanError::NoTemplate { path, format: reader.format });
         }
-        if read.length == 0 && !ended {
-            return Ok(None);
-        }
-        self.number += 1;
-        if line.last() == Some(&b'\r') {
-            line.pop();
-            read.length -= 1;
-        }
-        if read.number == 1 && line.starts_with(b"\xef\xbb\xbf") {
-            line.drain(..3);
-            read.offset += 3;
-            read.length -= 3;
-        }
-        Ok(Some(read))
+        hashes.sort_unstable();
+        let repeated = hashes.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
+        let examples = source.few_shot.as_ref().map(|few_shot| examples(source, &reader, few_shot));
+        let examples = examples.transpose()?.unwrap_or_default();
+        Ok(Dataset { file, path, reader, rows, skipped, repeated, mended, examples })
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn reader(source: &Source, format: Format) -> Reader {
+    let (columns, template) = (source.columns.clone(), source.template.clone());
+    Reader { format, columns, template, header: Header::NONE }
+}
 
-    /// Every line of `text` with its offset, read through a buffer of `capacity` bytes.
-    fn lines(text: &[u8], capacity: usize) -> Vec<(u64, Vec<u8>)> {
-        let mut lines = Lines { input: BufReader::with_capacity(capacity, text), offset: 0, number: 0 };
-        let (mut line, mut all) = (Vec::new(), Vec::new());
-        while let Some(read) = lines.next_into(&mut line).unwrap() {
-            all.push((read.offset, line.clone()));
-        }
-        all
+/// The first good rows of another file of the same format, each with its answer.
+fn examples(source: &Source, reader: &Reader, few_shot: &FewShot) -> Result<Vec<Message>, ScanError> {
+    let format = Some(reader.format);
+    let plain = Source { path: few_shot.path.clone(), format, few_shot: None, ..source.clone() };
+    let set = scan(&plain)?;
+    let wanted = few_shot.count as usize;
+    let rows = (0..set.rows()).filter_map(|index| example(&set.row(index).ok()?));
+    let examples = rows.take(wanted).flatten().collect::<Vec<_>>();
+    if examples.len() < 2 * wanted {
+        let (path, found) = (few_shot.path.clone(), examples.len() / 2);
+        return Err(ScanError::FewExamples { path, found, wanted });
     }
-
-    #[test]
-    fn lines_are_the_same_wherever_the_buffer_ends() {
-        let text = b"\xef\xbb\xbfab\r\n\r\ncd\n\nef";
-        let expected = [(3, "ab"), (7, ""), (9, "cd"), (12, ""), (13, "ef")];
-        let expected = expected.map(|(at, line)| (at, line.as_bytes().to_vec()));
-        for capacity in 1..=text.len() + 1 {
-            assert_eq!(lines(text, capacity), expected, "buffer of {capacity}");
-        }
-    }
-
-    proptest::proptest! {
-        #[test]
-        fn a_line_stands_at_its_offset(text in proptest::collection::vec(proptest::sample::select(b"ab\r\n".to_vec()), 0..60), capacity in 1..9_usize) {
-            for (offset, line) in lines(&text, capacity) {
-                let offset = offset as usize;
-                proptest::prop_assert_eq!(&text[offset..offset + line.len()], &line[..]);
-            }
-        }
-    }
+    Ok(examples)
 }

@@ -1,5 +1,7 @@
 //! Data sets read from real files.
 
+mod formats;
+
 use std::io::Write as _;
 
 use super::*;
@@ -12,7 +14,7 @@ fn file(bytes: &[u8]) -> tempfile::NamedTempFile {
 }
 
 fn source(path: &Path, format: Option<Format>) -> Source {
-    Source { path: path.to_owned(), format, shuffle: false, when_exhausted: WhenExhausted::Stop }
+    Source { format, ..Source::of(path.to_owned()) }
 }
 
 fn scanned(bytes: &[u8], format: Option<Format>) -> Result<Dataset, ScanError> {
@@ -20,7 +22,7 @@ fn scanned(bytes: &[u8], format: Option<Format>) -> Result<Dataset, ScanError> {
 }
 
 fn prompts(dataset: &Dataset) -> Vec<String> {
-    (0..dataset.rows()).map(|index| dataset.row(index).unwrap().prompt).collect()
+    (0..dataset.rows()).map(|index| dataset.row(index).unwrap().turns[0].said[0].content.clone()).collect()
 }
 
 /// The error as shown, with the file's name made the same for every run.
@@ -37,7 +39,8 @@ fn word_problems_are_known_by_their_fields_and_keep_the_worked_answer() {
         scanned(b"{\"question\": \"2+2?\", \"answer\": \"add\\n#### 4\", \"id\": [1, {}]}\n", None).unwrap();
     assert_eq!(dataset.format(), Format::Gsm8k);
     let row = dataset.row(0).unwrap();
-    assert_eq!(row, Row { prompt: "2+2?".to_owned(), truth: Some("add\n#### 4".to_owned()) });
+    let answer = Some("add\n#### 4".to_owned());
+    assert_eq!(row, Row::question("2+2?".to_owned(), answer.clone(), answer));
 }
 
 #[test]
@@ -105,12 +108,11 @@ fn a_list_is_no_row_of_either_format() {
 }
 
 #[test]
-fn a_whole_file_in_one_json_list_is_refused_even_if_a_line_of_it_could_be_a_row() {
-    insta::assert_snapshot!(refusal(b"[\n\"one\",\n\"two\"\n]\n", None), @r"
-    error: the data set `rows.jsonl` is one JSON list, not one value a line
-    --> rows.jsonl
-     = help: write one value a line, as `jq -c '.[]'` does
-    ");
+fn a_whole_file_in_one_json_list_is_read_by_its_elements() {
+    let dataset = scanned(b"[\n\"one\",\n {\"prompt\":\n \"two\"}, 7\n]\n", None).unwrap();
+    assert_eq!(prompts(&dataset), ["one", "two"]);
+    let left_out = Skipped { reason: SkipReason::Fields, count: 1, lines: vec![4] };
+    assert_eq!(dataset.skipped(), [left_out]);
 }
 
 #[test]
@@ -143,11 +145,11 @@ error: the data set `rows.jsonl` has no rows
 
 #[test]
 fn a_file_without_a_good_row_is_refused_with_what_is_expected() {
-    insta::assert_snapshot!(refusal(b"\nQ: 2+2?\n", None), @r"
+    insta::assert_snapshot!(refusal(b"\nQ: 2+2?\n", None), @r#"
 error: no row of the data set `rows.jsonl` has a known format
 --> rows.jsonl:2
- = help: one JSON value a line: a `gsm8k` row must have `question` and `answer` as text, each once; a `prompts` row must have `prompt` as text, once, or be a text itself
-");
+ = help: known by their fields are gsm8k, math, sharegpt, messages, batch, turns, prompts, longbench, longbench-v2; for other rows say `format = "jsonl"` or `"csv"` and name the columns: `columns.prompt = "question"`
+"#);
 }
 
 #[test]

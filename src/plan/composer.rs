@@ -1,12 +1,13 @@
 //! Turns the plan's sessions into requests, in order.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::compose::{Salt, synthetic};
 use super::{End, Plan, Start, Turn, step};
-use crate::dataset::Dataset;
+use crate::dataset::{self, Dataset};
 use crate::prompt::{Message, Outgoing, Role};
 use crate::protocol::{Api, BodyOptions};
 use crate::record::{EndedBy, Planned};
@@ -55,16 +56,29 @@ impl Composed {
     /// Bytes held, about.
     pub fn size_bytes(&self) -> usize {
         let body = self.outgoing.as_ref().map_or(0, |outgoing| outgoing.body.len() + outgoing.id.len());
-        let said = self.conversation.messages.iter().map(|message| message.content.len()).sum::<usize>();
-        size_of::<Composed>() + self.turns.len() * size_of::<Turn>() + body + said
+        let said = bytes(&self.conversation.messages);
+        let script = self.conversation.script.iter();
+        let script: usize =
+            script.map(|turn| bytes(&turn.said) + turn.answer.as_ref().map_or(0, String::len)).sum();
+        size_of::<Composed>() + self.turns.len() * size_of::<Turn>() + body + said + script
     }
 }
 
-/// What was said in a session so far.
+fn bytes(messages: &[Message]) -> usize {
+    messages.iter().map(|message| message.content.len()).sum()
+}
+
+/// What was said in a session so far, and what is still to be said.
 pub struct Conversation {
     recipe: Arc<Recipe>,
     /// Empty where turns carry nothing of those before them.
     messages: Vec<Message>,
+    /// The turns still to come, where a row of a data set holds them all.
+    script: VecDeque<dataset::Turn>,
+    /// What the model is told in each turn that carries nothing of those before.
+    system: Option<Message>,
+    /// The recorded answer to the turn sent last.
+    recorded: Option<String>,
 }
 
 impl std::fmt::Debug for Conversation {
@@ -82,16 +96,30 @@ impl Conversation {
         answer: Option<String>,
         is_last: bool,
     ) -> Result<Outgoing, String> {
-        let new = self.recipe.prompt(turn)?;
-        if self.recipe.forms[turn.workload as usize].history == History::None {
-            return Ok(self.recipe.outgoing(turn, &new, false));
-        }
-        let Some(content) = answer else {
-            return Err("the answer before is too long for the next turn to carry".to_owned());
+        let history = self.recipe.forms[turn.workload as usize].history;
+        let recorded = self.recorded.take();
+        let mut new = match self.script.pop_front() {
+            Some(turn) => {
+                self.recorded = turn.answer;
+                turn.said
+            }
+            None => {
+                let row = self.recipe.prompt(turn)?;
+                self.recorded = row.recorded;
+                row.messages
+            }
+        };
+        let content = match history {
+            History::None => {
+                new.splice(0..0, self.system.clone());
+                return Ok(self.recipe.outgoing(turn, &new, false));
+            }
+            History::Real => answer.ok_or("the answer before is too long for the next turn to carry")?,
+            History::Recorded => recorded.ok_or("the turn before has no recorded answer")?,
         };
         self.messages.push(Message { role: Role::Assistant, content });
         self.messages.extend(new);
-        Ok(self.recipe.outgoing(turn, &self.messages, !is_last))
+        Ok(self.recipe.outgoing(turn, &self.messages, !is_last && history == History::Real))
     }
 }
 
@@ -114,6 +142,16 @@ pub struct Composer {
     /// Sessions of each load of the phase composed so far.
     composed: Vec<u64>,
     recipe: Arc<Recipe>,
+}
+
+/// What a turn adds to what was said.
+struct Opening {
+    messages: Vec<Message>,
+    /// What the model is told, if it is the first of the messages.
+    system: Option<Message>,
+    recorded: Option<String>,
+    /// The other turns of its row.
+    script: VecDeque<dataset::Turn>,
 }
 
 /// What bodies are made by.
@@ -183,31 +221,46 @@ impl Composer {
 impl Recipe {
     /// The first request of a session, and what the others need.
     fn begin(self: &Arc<Recipe>, turns: &[Turn]) -> (Result<Outgoing, String>, Conversation) {
-        let mut conversation = Conversation { recipe: Arc::clone(self), messages: Vec::new() };
+        let mut conversation = Conversation {
+            recipe: Arc::clone(self),
+            messages: Vec::new(),
+            script: VecDeque::new(),
+            system: None,
+            recorded: None,
+        };
         let first = &turns[0].planned;
         let history = self.forms[first.workload as usize].history;
-        let keeps = turns.len() > 1 && history == History::Real;
-        let messages = match self.prompt(first) {
-            Ok(messages) => messages,
+        let opening = match self.prompt(first) {
+            Ok(opening) => opening,
             Err(error) => return (Err(error), conversation),
         };
-        let outgoing = self.outgoing(first, &messages, keeps);
-        if keeps {
-            conversation.messages = messages;
+        let goes_on = turns.len() > 1;
+        let outgoing = self.outgoing(first, &opening.messages, goes_on && history == History::Real);
+        if goes_on {
+            (conversation.script, conversation.recorded) = (opening.script, opening.recorded);
+            conversation.system = opening.system;
+            if history != History::None {
+                conversation.messages = opening.messages;
+            }
         }
         (Ok(outgoing), conversation)
     }
 
-    /// What a turn adds to what was said.
-    fn prompt(&self, turn: &Planned) -> Result<Vec<Message>, String> {
+    /// What a turn adds to what was said, unless its row was begun before.
+    fn prompt(&self, turn: &Planned) -> Result<Opening, String> {
         let form = &self.forms[turn.workload as usize];
         match (&form.prompts, turn.dataset_row) {
             (Prompts::Synthetic { words }, _) => {
-                Ok(synthetic(self.salt, &form.workload, step(turn.session, turn.turn), *words))
+                let messages = synthetic(self.salt, &form.workload, step(turn.session, turn.turn), *words);
+                Ok(Opening { messages, system: None, recorded: None, script: VecDeque::new() })
             }
             (Prompts::Rows(dataset), Some(row)) => {
                 let row = dataset.row(row as u32).map_err(|error| error.to_string())?;
-                Ok(vec![Message::user(row.prompt)])
+                let mut script = VecDeque::from(row.turns);
+                let first = script.pop_front().ok_or("the row has no turn")?;
+                let system = row.system.map(|content| Message { role: Role::System, content });
+                let messages = system.iter().cloned().chain(first.said).collect();
+                Ok(Opening { messages, system, recorded: first.answer, script })
             }
             (Prompts::Rows(_), None) => Err("the plan names no row of the data set".into()),
         }

@@ -201,23 +201,36 @@ impl Plan {
         let workload = &scenario.workloads[index];
         let session = load.numbers.session;
         let form = workload.session.as_ref();
-        let count = form.map_or(1, |form| {
-            form.turns.sample(&mut seed.indexed_stream("turns", &workload.name, session)).max(1)
-        });
+        let rows = &mut self.rows[index];
+        let mut row = match rows.as_mut().map(RowOrder::next) {
+            None => None,
+            Some(Some(row)) => Some(row),
+            Some(None) => return load.end(without_row(workload, index)),
+        };
+        let of_row = rows.as_ref().zip(row).and_then(|(rows, row)| rows.turns(row));
+        let most = form
+            .and_then(|form| form.turns.as_ref())
+            .map(|turns| turns.sample(&mut seed.indexed_stream("turns", &workload.name, session)).max(1));
+        let count = match (of_row, most) {
+            (Some(turns), most) => most.map_or(u64::from(turns), |most| most.min(turns.into())),
+            (None, most) => most.unwrap_or(1),
+        };
         let mut pauses = form.map(|form| (form.think, seed.indexed_stream("think", &workload.name, session)));
         let mut turns = Vec::new();
         for turn in 0..count as u32 {
-            if turn > 0 && !load.left.allows(index) {
+            let is_new_row = turn == 0 || of_row.is_none();
+            if turn > 0 && !load.left.allows_turn(index, is_new_row) {
                 break;
             }
-            let dataset_row = match self.rows[index].as_mut().map(RowOrder::next) {
-                None => None,
-                Some(Some(row)) => Some(u64::from(row)),
+            if turn > 0
+                && is_new_row
+                && let Some(rows) = rows.as_mut()
+            {
                 // A conversation that has begun is cut short; the next finds no row at all.
-                Some(None) if turn > 0 => break,
-                Some(None) => return load.end(without_row(workload, index)),
-            };
-            load.left.take(index);
+                let Some(next) = rows.next() else { break };
+                row = Some(next);
+            }
+            load.left.take(index, is_new_row);
             let think = match &mut pauses {
                 Some((law, stream)) if turn > 0 => law.sample(stream),
                 _ => Duration::ZERO,
@@ -229,7 +242,7 @@ impl Plan {
                 turn,
                 phase: load.phase,
                 workload: index as u32,
-                dataset_row,
+                dataset_row: row.map(u64::from),
                 output_tokens_planned: Some(workload.max_tokens.sample(&mut lengths) as u32),
                 ..Planned::default()
             };

@@ -44,11 +44,16 @@ impl Left {
         }
     }
 
-    pub(super) fn take(&mut self, workload: usize) {
+    /// Whether a session of `workload` that has begun may go on; a turn of the same row needs no other.
+    pub(super) fn allows_turn(&self, workload: usize, is_new_row: bool) -> bool {
+        matches!(self, Left::Rows(_)) && !is_new_row || self.allows(workload)
+    }
+
+    pub(super) fn take(&mut self, workload: usize, is_new_row: bool) {
         match self {
             Left::Unbounded => {}
             Left::Requests(left) => *left -= 1,
-            Left::Rows(left) => left[workload] -= 1,
+            Left::Rows(left) => left[workload] -= u64::from(is_new_row),
         }
     }
 }

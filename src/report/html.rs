@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use super::chart::escaped;
 use super::course::Course;
 use super::figure::{NONE, grouped, percent, short, time};
+use super::objective;
 use super::points;
 use super::terminal::shards;
 use crate::results::Manifest;
@@ -29,6 +30,7 @@ pub fn page(manifest: &Manifest, scenario: &str, rows: &[SummaryRow], courses: &
         shown(&manifest.name)
     );
     write_head(&mut html, manifest);
+    write_objectives(&mut html, manifest);
     write_findings(&mut html, manifest);
     write_points(&mut html, manifest, rows);
     for course in courses {
@@ -81,6 +83,27 @@ fn write_head(html: &mut String, manifest: &Manifest) {
     for (key, value) in &manifest.about {
         let _ = writeln!(html, "<p class=\"soft\">{}: {}</p>", shown(key), shown(value));
     }
+}
+
+fn write_objectives(html: &mut String, manifest: &Manifest) {
+    let lines = objective::lines(manifest);
+    if lines.is_empty() {
+        return;
+    }
+    html.push_str(
+        "<h2>Objectives</h2>\n<table>\n<tr><th>answer</th><th>where</th><th>asked</th><th>found</th></tr>\n",
+    );
+    for line in lines {
+        let _ = writeln!(
+            html,
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+            line.answer.name(),
+            escaped(&line.place),
+            escaped(&line.asked),
+            escaped(&line.found)
+        );
+    }
+    html.push_str("</table>\n");
 }
 
 fn write_findings(html: &mut String, manifest: &Manifest) {

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::results::Manifest;
 use crate::results::manifest::{FindingEntry, PhaseEntry, PointEntry, ShardEntry, State};
+use crate::results::objectives::ObjectiveEntry;
 use crate::stats::SummaryRow;
 use crate::stats::metrics::{Source, metric};
 
@@ -27,6 +28,7 @@ pub fn object(manifest: &Manifest, rows: &[SummaryRow], folder: &Path) -> String
         findings: verdict.map_or(&[], |verdict| verdict.findings.as_slice()),
         phases: &manifest.phases,
         shards: &manifest.shards,
+        objectives: &manifest.objectives,
         points: &manifest.points,
         figures: figures(rows),
     };
@@ -47,6 +49,7 @@ struct Summary<'a> {
     phases: &'a [PhaseEntry],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     shards: &'a [ShardEntry],
+    objectives: &'a [ObjectiveEntry],
     /// Runs of a sweep.
     #[serde(skip_serializing_if = "<[PointEntry]>::is_empty")]
     points: &'a [PointEntry],

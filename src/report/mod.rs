@@ -7,6 +7,7 @@ pub(crate) mod figure;
 pub mod html;
 pub mod json;
 pub mod live;
+mod objective;
 mod points;
 pub mod terminal;
 

@@ -94,6 +94,7 @@ mod tests {
             seed: 7,
             salt: String::new(),
             verdict: manifest.verdict.clone(),
+            objectives: None,
         };
         let points = vec![entry(1, "8", PointState::Complete), entry(2, "64", PointState::Stopped)];
         let of = |point: u32| {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::figure::{NONE, grouped, percent, short, time};
+use super::objective;
 use super::points;
 use crate::record::Outcome;
 use crate::results::Manifest;
@@ -48,6 +49,7 @@ pub fn text(manifest: &Manifest, rows: &[SummaryRow]) -> String {
         section.write(manifest, &mut text);
     }
     write_server(manifest, &mut text);
+    write_objectives(manifest, &mut text);
     write_findings(manifest, &mut text);
     text
 }
@@ -316,6 +318,17 @@ impl Section<'_> {
                 .collect();
             let _ = writeln!(text, "  {NONE} {}", needs.join(", "));
         }
+    }
+}
+
+/// What had to hold, and whether it did.
+fn write_objectives(manifest: &Manifest, text: &mut String) {
+    let lines = objective::lines(manifest);
+    if !lines.is_empty() {
+        text.push_str("\nobjectives\n");
+    }
+    for line in lines {
+        write_wrapped(text, &format!("  {:<13} ", line.answer.name()), &line.text());
     }
 }
 

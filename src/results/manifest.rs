@@ -9,6 +9,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::memory::MemoryEntry;
+use super::objectives::ObjectiveEntry;
+use crate::stats::objective::Answer;
 use crate::stats::verdict::Figures;
 use crate::stats::{Finding, Slo, SloMetric, Verdict, WorkloadSetup};
 
@@ -69,6 +71,9 @@ pub struct Manifest {
     pub memory: Option<MemoryEntry>,
     /// Free text of the scenario's `[about]`.
     pub about: BTreeMap<String, String>,
+    /// What had to hold, and whether it did.
+    #[serde(default)]
+    pub objectives: Vec<ObjectiveEntry>,
     /// Whether the figures can be trusted; none while running. Of a sweep that of its best run.
     pub verdict: Option<VerdictEntry>,
     /// Every run of a sweep that has ended, in order of running; empty without one.
@@ -96,6 +101,9 @@ pub struct PointEntry {
     pub salt: String,
     /// Whether its figures can be trusted.
     pub verdict: Option<VerdictEntry>,
+    /// The worst that became of an objective; none without one.
+    #[serde(default)]
+    pub objectives: Option<Answer>,
 }
 
 /// An axis of a sweep at one of its steps.
@@ -417,6 +425,12 @@ impl VerdictEntry {
         }
     }
 
+    /// The verdict; an unknown word is taken for the worst.
+    pub fn verdict(&self) -> Verdict {
+        let known = [Verdict::Valid, Verdict::Insufficient, Verdict::Invalid];
+        known.into_iter().find(|verdict| verdict.name() == self.verdict).unwrap_or(Verdict::Invalid)
+    }
+
     /// Puts findings that were told before in front; the worst of all is the verdict.
     #[must_use]
     pub fn preceded_by(mut self, told: Vec<FindingEntry>) -> VerdictEntry {
@@ -537,6 +551,7 @@ pub(crate) mod tests {
             server: Vec::new(),
             memory: None,
             about: BTreeMap::new(),
+            objectives: Vec::new(),
             verdict: None,
             points: Vec::new(),
             resumed: Vec::new(),
@@ -618,6 +633,7 @@ pub(crate) mod tests {
           "server": [],
           "memory": null,
           "about": {},
+          "objectives": [],
           "verdict": {
             "verdict": "insufficient",
             "simulated": true,

@@ -11,6 +11,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::manifest::{FindingEntry, Manifest, State, VerdictEntry};
+use super::objectives::undetermined;
 use super::reader::{Folder, ReadError, RunRows, read_manifest, read_text};
 use super::writer::{Place, ResultsError, Writer};
 use crate::plan::RANGE;
@@ -280,6 +281,9 @@ fn judge(whole: &mut Folder, parts: &[&Manifest]) {
     let simulated = verdicts().any(|verdict| verdict.simulated);
     let mut findings: Vec<Finding> = manifest::apart(&whole.manifest, parts);
     findings.extend(whole.findings(simulated));
+    let summary = whole.summary();
+    whole.manifest.objectives.iter_mut().for_each(|objective| objective.judge(&summary));
+    findings.extend(undetermined(&whole.manifest.objectives));
     let stops: Vec<FindingEntry> = verdicts()
         .flat_map(|verdict| verdict.findings.iter().filter(|finding| finding.is_stop()).cloned())
         .collect();

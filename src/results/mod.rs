@@ -8,6 +8,7 @@ pub mod columns;
 pub mod manifest;
 pub mod memory;
 pub mod merge;
+pub mod objectives;
 pub mod points;
 mod prune;
 pub mod reader;

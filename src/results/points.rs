@@ -6,12 +6,13 @@ use super::text::{number, plain, quote_from, text};
 use crate::stats::SummaryRow;
 use crate::stats::fold::ALL;
 use crate::stats::metrics::METRICS;
+use crate::stats::objective::Answer;
 
 /// Decimals of a figure: as in `summary.csv`.
 const DECIMALS: usize = 6;
 
 /// Columns between the axes and the figures.
-const OWN: [&str; 4] = ["point", "repeat", "state", "verdict"];
+const OWN: [&str; 5] = ["point", "repeat", "state", "verdict", "objectives"];
 
 /// Every figure there is, by metric and statistic.
 fn figures() -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -46,6 +47,7 @@ pub fn row(entry: &PointEntry, summary: &[SummaryRow]) -> String {
     cell(&|cell| plain(cell, Some(entry.repeat)));
     cell(&|cell| plain(cell, Some(entry.state.name())));
     cell(&|cell| plain(cell, entry.verdict.as_ref().map(|verdict| &verdict.verdict)));
+    cell(&|cell| plain(cell, entry.objectives.map(Answer::name)));
     let all: Vec<&SummaryRow> =
         summary.iter().filter(|row| row.phase == ALL && row.workload == ALL).collect();
     // The summary has its figures in the order of the table of metrics.
@@ -91,6 +93,7 @@ mod tests {
             seed: 7,
             salt: "00".to_owned(),
             verdict: Some(VerdictEntry::new(&[], true)),
+            objectives: Some(Answer::Pass),
         };
         let rows: Vec<SummaryRow> = figures()
             .map(|(tag, statistic)| {
@@ -102,11 +105,14 @@ mod tests {
         let header = reader.headers().unwrap().clone();
         let row = reader.records().next().unwrap().unwrap();
         assert_eq!(
-            header.iter().take(6).collect::<Vec<_>>(),
-            ["users", "shape", "point", "repeat", "state", "verdict"]
+            header.iter().take(7).collect::<Vec<_>>(),
+            ["users", "shape", "point", "repeat", "state", "verdict", "objectives"]
         );
-        assert_eq!(row.iter().take(6).collect::<Vec<_>>(), ["8", "a,b", "2", "1", "complete", "valid"]);
-        let told: Vec<_> = header.iter().zip(&row).skip(6).filter(|(_, cell)| !cell.is_empty()).collect();
+        assert_eq!(
+            row.iter().take(7).collect::<Vec<_>>(),
+            ["8", "a,b", "2", "1", "complete", "valid", "pass"]
+        );
+        let told: Vec<_> = header.iter().zip(&row).skip(7).filter(|(_, cell)| !cell.is_empty()).collect();
         assert_eq!(told, [("ttft_p50", "1.5")]);
     }
 

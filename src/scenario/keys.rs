@@ -2,6 +2,7 @@
 //!
 //! A key enters here in the commit that makes it work; before that it is an unknown key.
 
+mod judged;
 mod lengths;
 mod observed;
 mod schedule;
@@ -58,6 +59,8 @@ pub enum Kind {
     Name,
     /// Any text that is not empty.
     Text,
+    /// The same over any number of lines.
+    Prose,
     /// The name of an environment variable.
     Variable,
     /// A file, relative to the one that names it.
@@ -110,6 +113,10 @@ pub enum Kind {
     Numbers,
     /// A number of tokens, or a law they follow: the table `distribution`.
     Distribution,
+    /// One of the percentiles in results.
+    Percentile,
+    /// A number of at least 0 in the unit of the metric beside it.
+    Bound,
     /// Names of headers with their values.
     Headers,
     /// Whatever the server understands.
@@ -143,7 +150,7 @@ impl Kind {
     /// What it takes, in words that follow "takes".
     pub fn describe(self) -> String {
         match self {
-            Kind::Name | Kind::Text => "text".to_owned(),
+            Kind::Name | Kind::Text | Kind::Prose => "text".to_owned(),
             Kind::Variable => "the name of an environment variable".to_owned(),
             Kind::Path => "the path of a file".to_owned(),
             Kind::Url => "a URL".to_owned(),
@@ -171,6 +178,12 @@ impl Kind {
             Kind::Values => "a list of values or a range".to_owned(),
             Kind::Amount => "a number, with its unit if it has one".to_owned(),
             Kind::Skips => "a list of tables with values of axes".to_owned(),
+            Kind::Percentile => {
+                "a percentile in results: 50, 90, 95, 99, 99.9, or 1, 5, 10, 25, 75".to_owned()
+            }
+            Kind::Bound => {
+                "a value in the unit of its metric: a time, a share, a rate or a number".to_owned()
+            }
             Kind::Headers | Kind::Free | Kind::About | Kind::Table(_) => "a table".to_owned(),
             Kind::Tables(path) => format!("`[[{path}]]` tables"),
             Kind::Parameters { table, alone } => match find(table).key(alone) {

@@ -9,6 +9,7 @@ mod fields;
 pub mod keys;
 mod measure;
 mod model;
+mod objective;
 mod origin;
 mod overlay;
 mod phase;
@@ -52,7 +53,7 @@ use crate::diagnostic::Diagnostics;
 use crate::distribution::Distribution;
 use crate::protocol::Api;
 use crate::stats::memory::BLOCK_TOKENS;
-use crate::stats::{ModelMemory, Slo};
+use crate::stats::{ModelMemory, Objective, Slo};
 
 /// A scenario, complete and consistent.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +70,8 @@ pub struct Scenario {
     pub workloads: Vec<Workload>,
     /// When it is asked, at least one, in order.
     pub phases: Vec<Phase>,
+    /// What must hold of the figures, in the order of the file.
+    pub objectives: Vec<Objective>,
     /// When the run is stopped before its end.
     pub stop: StopRules,
     /// What of the server's own metrics is looked at; `None` for nothing.
@@ -150,6 +153,16 @@ pub struct Workload {
     pub slo: Slo,
     /// What its requests carry: its own settings, and those of the scenario it does not replace.
     pub request: RequestOptions,
+}
+
+impl Workload {
+    /// What a turn carries of those before it; `dataset` is its data set. Conversations carry what was said unless
+    /// the scenario says otherwise.
+    pub fn history(&self, dataset: Option<&dataset::Dataset>) -> History {
+        let is_conversations = dataset.is_some_and(dataset::Dataset::is_conversations);
+        let default = if is_conversations { History::Real } else { History::None };
+        self.session.as_ref().map_or(default, |session| session.history)
+    }
 }
 
 /// Where prompts come from.

@@ -174,8 +174,8 @@ impl Rhythm {
 /// A conversation of several turns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionForm {
-    /// How many turns.
-    pub turns: Distribution,
+    /// How many turns, of a row that is a conversation at most; `None` for as many as the row has.
+    pub turns: Option<Distribution>,
     /// The pause between the end of one and the next.
     pub think: TimeLaw,
     /// What a turn carries of those before it.
@@ -187,18 +187,21 @@ pub struct SessionForm {
 pub enum History {
     /// All their prompts, with the answers that the server gave.
     Real,
+    /// All their prompts, with the answers that stand in the data set.
+    Recorded,
     /// Nothing.
     None,
 }
 
 impl History {
     /// Every choice.
-    pub const ALL: [History; 2] = [History::Real, History::None];
+    pub const ALL: [History; 3] = [History::Real, History::Recorded, History::None];
 
     /// The name in scenarios.
     pub fn name(self) -> &'static str {
         match self {
             History::Real => "real",
+            History::Recorded => "recorded",
             History::None => "none",
         }
     }

@@ -3,6 +3,7 @@
 //! Every part is read even where another is wrong, so that all problems are reported at once. A value that could
 //! not be read is `None`, and its problem has been reported where it was found.
 
+mod dataset;
 mod lengths;
 mod phase;
 mod sweep;
@@ -19,15 +20,14 @@ use super::source::{self, Document, Layers};
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
-    Connections, Endpoint, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS, Scenario,
-    Secret, Target, Timeouts, Workload,
+    Connections, Endpoint, History, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS,
+    Scenario, Secret, SessionForm, Target, Timeouts, Workload,
 };
-use super::{model, server, transport};
-use crate::dataset::{self, Format, WhenExhausted};
+use super::{model, objective, server, transport};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
 use crate::protocol::Api;
-use crate::stats::{Slo, SloMetric};
+use crate::stats::{Objective, Slo, SloMetric};
 
 /// Reads a scenario, and that of every point of its sweep.
 pub(super) fn read(layers: &Layers) -> Result<Loaded, Diagnostics> {
@@ -140,6 +140,7 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
             help,
         );
     }
+    let objectives = objectives(top, phases.as_deref(), workloads.as_deref());
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
     let server = top.has("server").then(|| top.table("server")).flatten();
     let server = server.and_then(|fields| server::read(&fields));
@@ -170,11 +171,26 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
         target: target?,
         workloads,
         phases,
+        objectives: objectives?,
         stop: stop?,
         server,
         model,
         sweep,
     })
+}
+
+fn objectives(
+    top: &Fields<'_>,
+    phases: Option<&[Phase]>,
+    workloads: Option<&[Workload]>,
+) -> Option<Vec<Objective>> {
+    if !top.has("objective") {
+        return Some(Vec::new());
+    }
+    let tables = top.tables("objective");
+    // All are read before it is asked whether all could be.
+    let read = tables.iter().map(|fields| objective::read(fields, phases, workloads)).collect::<Vec<_>>();
+    read.into_iter().collect()
 }
 
 fn about(fields: &Fields<'_>, table: &tree::Table) -> BTreeMap<String, String> {
@@ -434,7 +450,29 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
     let default_length = Distribution::Fixed(max_tokens.unwrap_or(defaults.max_tokens));
     let max_tokens = length.unwrap_or(Some(default_length))?;
     let session = session.map_or(Some(None), |session| session.map(Some))?;
-    Some(Workload { name: name?, weight: weight?, prompt: prompt?, max_tokens, session, slo, request })
+    let mut prompt = prompt?;
+    if let Some(session) = &session {
+        check_session(fields, session, &mut prompt);
+    }
+    Some(Workload { name: name?, weight: weight?, prompt, max_tokens, session, slo, request })
+}
+
+/// Rows can say how many turns a conversation has and what was answered; made-up text cannot.
+fn check_session(fields: &Fields<'_>, session: &SessionForm, prompt: &mut PromptSource) {
+    match prompt {
+        PromptSource::Dataset(source) => source.needs_answers = session.history == History::Recorded,
+        PromptSource::Synthetic { .. } => {
+            if session.turns.is_none() {
+                let message = "conversations of made-up prompts need `turns`";
+                fields.problems.error(fields.place("session"), message, "add `turns = 5`");
+            }
+            if session.history == History::Recorded {
+                let message = "`history = \"recorded\"` needs answers, and made-up prompts have none";
+                let help = "use `\"real\"`, or a data set of conversations";
+                fields.problems.error(fields.place("session"), message, help);
+            }
+        }
+    }
 }
 
 fn report_unmeasurable(fields: &Fields<'_>, name: Option<&str>, slo: &Slo, set_by: [&Limits; 2]) {
@@ -458,14 +496,7 @@ fn prompt(fields: &Fields<'_>) -> Option<PromptSource> {
     if !fields.has("dataset") {
         return None;
     }
-    let fields = fields.table("dataset")?;
-    let path = fields.value("path", |field| existing_file(field, fields.problems));
-    let format = fields.value("format", Field::choice).and_then(|index| Format::ALL.get(index).copied());
-    let shuffle = fields.value("shuffle", Field::boolean);
-    let when_exhausted = fields.value("when_exhausted", Field::choice);
-    let when_exhausted = when_exhausted.and_then(|index| WhenExhausted::ALL.get(index).copied());
-    let source = dataset::Source { path: path?, format, shuffle: shuffle?, when_exhausted: when_exhausted? };
-    Some(PromptSource::Dataset(source))
+    dataset::read(&fields.table("dataset")?).map(PromptSource::Dataset)
 }
 
 pub(super) fn existing_file(field: Field<'_>, problems: &Problems<'_>) -> Result<PathBuf, Refusal> {

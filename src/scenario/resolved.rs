@@ -4,6 +4,7 @@ mod lengths;
 mod phase;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -11,8 +12,10 @@ use super::tree;
 use super::{
     Axis, Endpoint, Loaded, Origins, PromptSource, Scenario, ServerWatch, Sweep, Transport, Workload,
 };
-use crate::stats::{KvLayout, ModelMemory};
-use crate::units::{write_bytes, write_duration};
+use crate::stats::metrics::{Unit, metric};
+use crate::stats::objective::Bound;
+use crate::stats::{KvLayout, ModelMemory, Objective};
+use crate::units::{Rate, write_bytes, write_duration, write_rate};
 
 /// The scenario as TOML, defaults in, one dotted key a line. Read again it is the same scenario, but for the
 /// values of headers, which are left out: each has a comment that says so.
@@ -43,6 +46,7 @@ fn write(scenario: &Scenario, origins: Option<&Origins>) -> String {
     for phase in &scenario.phases {
         phase::write(&mut out, phase);
     }
+    scenario.objectives.iter().for_each(|objective| write_objective(&mut out, objective));
     phase::write_stop(&mut out, &scenario.stop);
     if let Some(server) = &scenario.server {
         write_server(&mut out, server);
@@ -137,6 +141,17 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             out.maybe("prompt.dataset.format", set.format.map(|format| quoted(format.name())));
             out.put("prompt.dataset.shuffle", set.shuffle);
             out.put("prompt.dataset.when_exhausted", quoted(set.when_exhausted.name()));
+            for (column, name) in set.columns.all() {
+                out.put(&format!("prompt.dataset.columns.{column}"), quoted(name));
+            }
+            out.maybe(
+                "prompt.dataset.template",
+                set.template.as_ref().map(|template| quoted(template.text())),
+            );
+            if let Some(few_shot) = &set.few_shot {
+                out.put("prompt.dataset.few_shot.path", quoted(&few_shot.path.to_string_lossy()));
+                out.put("prompt.dataset.few_shot.count", few_shot.count);
+            }
         }
     }
     lengths::write(out, "output.max_tokens", &workload.max_tokens);
@@ -185,6 +200,30 @@ fn write_sweep(out: &mut Lines<'_>, sweep: &Sweep) {
         let steps = (0..axis.steps.len()).map(|step| values(axis, step));
         out.put("values", format!("[{}]", steps.collect::<Vec<_>>().join(", ")));
     }
+}
+
+fn write_objective(out: &mut Lines, objective: &Objective) {
+    out.header("[[objective]]", "objective.");
+    out.put("metric", quoted(objective.tag()));
+    out.maybe("percentile", objective.statistic().strip_prefix('p'));
+    let (name, value) = match objective.bound() {
+        Bound::AtMost(value) => ("at_most", value),
+        Bound::AtLeast(value) => ("at_least", value),
+    };
+    let unit = metric(objective.tag()).map(|metric| metric.unit);
+    out.put(
+        name,
+        match unit {
+            Some(Unit::Ms) => quoted(&write_duration(Duration::from_nanos((value * 1e6).round() as u64))),
+            Some(Unit::TokensPerSecond | Unit::RequestsPerSecond) => {
+                quoted(&Rate::per_second(value).map_or("0/s".to_owned(), write_rate))
+            }
+            _ => number(value),
+        },
+    );
+    out.maybe("phase", objective.phase().map(quoted));
+    out.maybe("workload", objective.workload().map(quoted));
+    out.put("over", quoted(objective.over().name()));
 }
 
 /// Text under construction.

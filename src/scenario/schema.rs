@@ -8,6 +8,7 @@ use toml::de::DeValue;
 
 use super::keys::{self, Fallback, Key, Kind, TABLES, Table};
 use super::read::OWN_MEMBERS;
+use crate::stats::Statistic;
 
 /// The schema as JSON text, ending with a line break.
 pub fn schema() -> String {
@@ -138,6 +139,7 @@ fn value(kind: Kind) -> Value {
         Kind::Text | Kind::Path => {
             json!({ "type": "string", "pattern": r"\S", "not": { "pattern": r"[\x00-\x1f\x7f-\x9f]" } })
         }
+        Kind::Prose => json!({ "type": "string", "pattern": r"\S" }),
         Kind::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
         Kind::Url => json!({ "type": "string", "pattern": URL }),
         Kind::Boolean => json!({ "type": "boolean" }),
@@ -195,6 +197,19 @@ fn value(kind: Kind) -> Value {
             json!({ "anyOf": [{ "type": "number", "minimum": 0 }, { "type": "string", "pattern": r"\S" }] })
         }
         Kind::Skips => json!({ "type": "array", "minItems": 1, "items": { "type": "object" } }),
+        Kind::Percentile => {
+            // To an editor 99 and 99.0 are two things.
+            let number = |percent: f64| match percent.fract() == 0.0 {
+                true => json!(percent as u64),
+                false => json!(percent),
+            };
+            let known = Statistic::percentiles().map(|(_, percentile)| number(percentile.as_percent()));
+            json!({ "enum": known.collect::<Vec<_>>() })
+        }
+        Kind::Bound => json!({ "anyOf": [
+            { "type": "number", "minimum": 0 },
+            { "type": "string", "pattern": r"^\s*[0-9.]" },
+        ] }),
         Kind::Headers => json!({
             "type": "object",
             "propertyNames": { "pattern": HEADER_NAME },

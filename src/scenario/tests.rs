@@ -1,5 +1,6 @@
 //! Scenarios read from text: what is taken, what is refused, and that nothing panics.
 
+mod judged;
 mod lengths;
 mod merging;
 mod schedule;
@@ -95,7 +96,8 @@ const CONFIG: &str = r#"{"num_hidden_layers": 8, "num_attention_heads": 16, "num
 /// A folder with the data set that scenarios here name.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    for name in ["rows.jsonl", "problems.jsonl", "client.pem", "client.key", "ca.pem"] {
+    let data = ["rows.jsonl", "problems.jsonl", "questions.csv", "test.jsonl", "train.jsonl"];
+    for name in data.into_iter().chain(["client.pem", "client.key", "ca.pem"]) {
         std::fs::write(folder.path().join(name), "\"a prompt\"\n").unwrap();
     }
     let times = "{\"timestamp\": 0}\n{\"timestamp\": 40}\n{\"timestamp\": 90}\n";
@@ -209,6 +211,7 @@ fn places(table: &str) -> Vec<String> {
         "workload" => vec![format!("workload.w{rest}.")],
         // Members of a list that is not there; see `further_loads_and_sessions_are_read_as_written`.
         "phase" if rest == ".also" => Vec::new(),
+        "objective" => Vec::new(),
         // Nor here; see `lengths`.
         "distribution" if rest == ".mix" => Vec::new(),
         "phase" => vec![format!("phase.p{rest}.")],
@@ -249,6 +252,9 @@ fn needed(table: &str, key: &str) -> Vec<&'static str> {
     };
     if table == "phase.load.trace" && (key == "column" || key == "unit") {
         needed.push("phase.p.load.trace.format=jsonl");
+    }
+    if table.starts_with("workload.prompt.dataset.") {
+        needed.push("workload.w.prompt.dataset.path=problems.jsonl");
     }
     if table.starts_with("times") {
         needed.push("phase.p.load.closed.users=8");

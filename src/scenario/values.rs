@@ -9,6 +9,8 @@ use super::server::MetricsPage;
 use super::suggest::nearest;
 use super::tree::{Node, Value};
 use super::url::TargetUrl;
+use crate::stats::metrics::{Metric, Unit};
+use crate::stats::{Percentile, Statistic};
 use crate::units::{Rate, UnitError, parse_bytes, parse_duration, parse_rate, parse_tokens};
 
 /// A value with the key it is given for.
@@ -82,6 +84,15 @@ impl Field<'_> {
         }
         if text.contains(char::is_control) {
             return Err(self.out_of_range("text without line breaks and control characters"));
+        }
+        Ok(text.to_owned())
+    }
+
+    /// Text of any number of lines that is not blank.
+    pub(super) fn prose(self) -> Result<String, Refusal> {
+        let text = self.str()?;
+        if text.trim().is_empty() {
+            return Err(self.out_of_range("text that is not blank"));
         }
         Ok(text.to_owned())
     }
@@ -313,6 +324,56 @@ impl Field<'_> {
             _ => return Err(self.wrong_type()),
         };
         if (0.0..=1.0).contains(&share) { Ok(share) } else { Err(self.out_of_range("from 0 to 1")) }
+    }
+
+    /// A percentile in results.
+    pub(super) fn percentile(self) -> Result<Percentile, Refusal> {
+        let percent = match &self.node.value {
+            Value::Integer(number) => *number as f64,
+            Value::Float(number) => *number,
+            _ => return Err(self.wrong_type()),
+        };
+        let known = Statistic::percentiles().map(|(_, percentile)| percentile);
+        let found =
+            Percentile::new(percent).and_then(|asked| known.into_iter().find(|known| *known == asked));
+        found.ok_or_else(|| self.out_of_range("1, 5, 10, 25, 50, 75, 90, 95, 99 or 99.9"))
+    }
+
+    /// A bound of a figure of `metric`, in its unit.
+    pub(super) fn bound(self, metric: &Metric) -> Result<f64, Refusal> {
+        let takes = |what: &str, example: &str| {
+            let message = format!("`{}` of `{}` takes {what}", self.label, metric.tag);
+            Refusal::new(message, format!("write it like `{} = {example}`", self.label))
+        };
+        let text = match &self.node.value {
+            Value::Text(text) => Some(text.as_str()),
+            _ => None,
+        };
+        let number = match self.node.value {
+            Value::Integer(number) => Some(number as f64),
+            Value::Float(number) => Some(number),
+            _ => None,
+        };
+        let number = number.filter(|number| number.is_finite() && *number >= 0.0);
+        match metric.unit {
+            Unit::Ms => {
+                let time = text.and_then(|text| parse_duration(text).ok()).filter(|time| *time <= LONGEST);
+                time.map(|time| time.as_secs_f64() * 1e3).ok_or_else(|| takes("a time", "\"3s\""))
+            }
+            Unit::Share => {
+                let error = takes("a share", "\"99%\"");
+                self.share().map_err(|_| error)
+            }
+            Unit::TokensPerSecond | Unit::RequestsPerSecond => {
+                let rate = text.and_then(|text| parse_rate(text).ok());
+                rate.map(Rate::as_per_second).ok_or_else(|| takes("a rate", "\"500/s\""))
+            }
+            Unit::Tokens => {
+                let tokens = text.and_then(|text| parse_tokens(text).ok()).map(|tokens| tokens as f64);
+                tokens.or(number).ok_or_else(|| takes("a number of tokens", "4096"))
+            }
+            Unit::Requests => number.ok_or_else(|| takes("a number", "0")),
+        }
     }
 
     /// A number of bytes of at least 1.

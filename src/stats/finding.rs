@@ -79,6 +79,8 @@ pub enum FindingKind {
     Uncounted,
     /// Limits could not be judged.
     SloUnmeasurable,
+    /// Objectives that the sample does not decide.
+    Undetermined,
     /// Shards did not begin a phase together.
     ShardsApart,
     /// Too many of the last requests failed, and the run was stopped.
@@ -100,6 +102,8 @@ pub enum Measure {
     Requests,
     /// So many times something.
     Times,
+    /// Objectives.
+    Objectives,
 }
 
 impl Measure {
@@ -110,6 +114,7 @@ impl Measure {
             Measure::Share => "share",
             Measure::Requests => "requests",
             Measure::Times => "times",
+            Measure::Objectives => "objectives",
         }
     }
 
@@ -121,6 +126,7 @@ impl Measure {
             Measure::Share => format!("{:.1} %", value * 100.0),
             Measure::Requests => format!("{value:.0} requests"),
             Measure::Times => format!("{value:.1} times"),
+            Measure::Objectives => format!("{value:.0}"),
         }
     }
 }
@@ -166,6 +172,7 @@ impl FindingKind {
             FindingKind::Bursts => "bursts",
             FindingKind::Uncounted => "uncounted",
             FindingKind::SloUnmeasurable => "slo_unmeasurable",
+            FindingKind::Undetermined => "undetermined",
             FindingKind::ShardsApart => "shards_apart",
             FindingKind::StoppedByErrors => "stopped_by_errors",
             FindingKind::StoppedByErrorsInARow => "stopped_by_errors_in_a_row",
@@ -186,6 +193,7 @@ impl FindingKind {
             | FindingKind::SloUnmeasurable
             | FindingKind::StoppedByErrorsInARow => Measure::Requests,
             FindingKind::ShortWindow | FindingKind::StoppedOverSaturated => Measure::Times,
+            FindingKind::Undetermined => Measure::Objectives,
             _ => Measure::Share,
         }
     }
@@ -221,6 +229,7 @@ impl FindingKind {
             FindingKind::Bursts => "gaps describe a buffer between model and client, not the model",
             FindingKind::Uncounted => "token metrics lack them, and throughputs are lower bounds",
             FindingKind::SloUnmeasurable => "they count as not good though no limit is known to be missed",
+            FindingKind::Undetermined => "their intervals contain the bound, or there is none",
             FindingKind::ShardsApart => "for that long only a part of the load was offered",
             FindingKind::StoppedByErrors
             | FindingKind::StoppedByErrorsInARow
@@ -259,6 +268,7 @@ impl FindingKind {
             FindingKind::Bursts => "turn off buffering in the proxy or gateway on the way",
             FindingKind::Uncounted => "let the server send usage (stream_options)",
             FindingKind::SloUnmeasurable => "limit a metric that this server's answers allow to measure",
+            FindingKind::Undetermined => "run longer, or choose a bound that the sample can decide",
             FindingKind::ShardsApart => {
                 "give all shards one --start-at, synchronise their clocks, and run later phases on their own"
             }
@@ -343,6 +353,7 @@ impl fmt::Display for Finding {
             FindingKind::SloUnmeasurable => {
                 write!(f, "{count} answers lack a metric that [slo] limits")
             }
+            FindingKind::Undetermined => write!(f, "{count} objectives are undetermined"),
             FindingKind::ShardsApart => {
                 write!(f, "the shards began up to {measured} apart (limit {threshold})")
             }

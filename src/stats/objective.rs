@@ -1,15 +1,17 @@
 //! What must hold of a run, and whether it does.
 
 use super::fold::{ALL, SummaryRow};
-use super::metrics::{METRICS, Metric, Source, metric};
+use super::metrics::{Metric, Source, metric};
 use super::percentile::Percentile;
 
 /// A bound of one figure: `[[objective]]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
+    tag: &'static str,
     metric: &'static str,
     statistic: String,
     bound: Bound,
+    over: Over,
     phase: Option<String>,
     workload: Option<String>,
 }
@@ -24,13 +26,27 @@ pub enum Bound {
 }
 
 /// Which requests a latency is taken of.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Over {
     /// All measured ones from their due times, failed ones as infinitely late: the adjusted metric where there is one.
     #[default]
     All,
     /// Those that ended `ok`.
     Ok,
+}
+
+impl Over {
+    /// Both, in the order of names in scenarios.
+    pub const ALL: [Over; 2] = [Over::All, Over::Ok];
+
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Over::All => "all",
+            Over::Ok => "ok",
+        }
+    }
 }
 
 /// Why an objective cannot be.
@@ -46,6 +62,8 @@ pub enum ObjectiveError {
         /// Those it has.
         known: Vec<&'static str>,
     },
+    /// The metric has no intervals to judge by.
+    Unbounded,
     /// The bound is not a finite number from 0 on.
     BadBound,
 }
@@ -59,6 +77,9 @@ impl std::fmt::Display for ObjectiveError {
             ObjectiveError::UnknownStatistic { known } => {
                 write!(f, "the metric has no such statistic: one of {}", known.join(", "))
             }
+            ObjectiveError::Unbounded => {
+                write!(f, "the metric has no interval: it is kept as counts, without the order of its values")
+            }
             ObjectiveError::BadBound => write!(f, "a bound is a number from 0 on"),
         }
     }
@@ -67,7 +88,8 @@ impl std::fmt::Display for ObjectiveError {
 impl std::error::Error for ObjectiveError {}
 
 /// Whether an objective is met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// The interval lies wholly on the right side.
     Pass,
@@ -108,16 +130,57 @@ pub struct Judgement {
 }
 
 impl Objective {
+    /// Metrics that can be asked of: those with an interval, or known exactly.
+    pub const METRICS: &[&str] = &[
+        "lag",
+        "send_delay",
+        "connect",
+        "upload",
+        "ttft",
+        "ttft_scheduled",
+        "first_answer",
+        "first_answer_scheduled",
+        "e2e",
+        "e2e_scheduled",
+        "failed_after",
+        "tpot",
+        "decode_speed",
+        "prefill_speed",
+        "prompt_tokens_planned",
+        "prompt_tokens",
+        "cached_tokens",
+        "output_tokens_planned",
+        "output_tokens",
+        "reasoning_tokens",
+        "output_throughput",
+        "prompt_throughput",
+        "total_throughput",
+        "wasted_tokens",
+        "uncounted_requests",
+        "offered_rate",
+        "achieved_rate",
+        "request_throughput",
+        "success",
+        "error_share",
+        "attainment",
+        "goodput",
+        "slo_unmeasurable",
+        "new_connections",
+        "new_connection_share",
+        "reconnects",
+    ];
+
     /// A bound on a statistic (`p99`, `mean`, `value`) of the metric with this tag, in its unit.
     ///
     /// # Errors
     /// When there is no such metric or statistic, or the bound is no number from 0 on.
     pub fn new(tag: &str, statistic: &str, bound: Bound, over: Over) -> Result<Objective, ObjectiveError> {
         let Some(plain) = metric(tag) else {
-            return Err(ObjectiveError::UnknownMetric {
-                known: METRICS.iter().map(|metric| metric.tag).collect(),
-            });
+            return Err(ObjectiveError::UnknownMetric { known: Objective::METRICS.to_vec() });
         };
+        if !is_bounded(plain.source) {
+            return Err(ObjectiveError::Unbounded);
+        }
         let metric = if over == Over::All { adjusted(plain).unwrap_or(plain) } else { plain };
         let known = metric.source.statistics();
         if !known.contains(&statistic) {
@@ -128,7 +191,8 @@ impl Objective {
             return Err(ObjectiveError::BadBound);
         }
         let statistic = statistic.to_owned();
-        Ok(Objective { metric: metric.tag, statistic, bound, phase: None, workload: None })
+        let (tag, metric) = (plain.tag, metric.tag);
+        Ok(Objective { tag, metric, statistic, bound, over, phase: None, workload: None })
     }
 
     /// The same for a percentile.
@@ -156,6 +220,26 @@ impl Objective {
         Objective { workload: Some(name.to_owned()), ..self }
     }
 
+    /// Tag of the metric asked of.
+    pub fn tag(&self) -> &'static str {
+        self.tag
+    }
+
+    /// Which requests count.
+    pub fn over(&self) -> Over {
+        self.over
+    }
+
+    /// Name of its phase; none for every measured one.
+    pub fn phase(&self) -> Option<&str> {
+        self.phase.as_deref()
+    }
+
+    /// Name of its workload; none for all together.
+    pub fn workload(&self) -> Option<&str> {
+        self.workload.as_deref()
+    }
+
     /// Tag of the metric it is judged by: the adjusted one where there is one and all requests count.
     pub fn metric(&self) -> &'static str {
         self.metric
@@ -179,14 +263,18 @@ impl Objective {
                 == (self.metric, self.statistic.as_str(), workload)
                 && self.phase.as_deref().map_or(row.phase != ALL, |phase| row.phase == phase)
         };
-        let judged = summary.iter().filter(is_asked).map(|row| Judgement {
-            point: row.point,
-            repeat: row.repeat,
-            phase: row.phase.clone(),
-            answer: self.bound.judge(row.ci_low, row.ci_high),
-            value: row.value,
-            low: row.ci_low,
-            high: row.ci_high,
+        let is_exact = metric(self.metric).is_some_and(|metric| matches!(metric.source, Source::Figure(_)));
+        let judged = summary.iter().filter(is_asked).map(|row| {
+            let (low, high) = if is_exact { (row.value, row.value) } else { (row.ci_low, row.ci_high) };
+            Judgement {
+                point: row.point,
+                repeat: row.repeat,
+                phase: row.phase.clone(),
+                answer: self.bound.judge(low, high),
+                value: row.value,
+                low,
+                high,
+            }
         });
         judged.collect()
     }
@@ -211,6 +299,23 @@ impl Bound {
     }
 }
 
+/// Whether figures of this source have intervals, or are known exactly.
+fn is_bounded(source: Source) -> bool {
+    match source {
+        Source::Row(..) | Source::Adjusted(_) | Source::Rate(_) | Source::Share(_) | Source::ErrorShares => {
+            true
+        }
+        // Counts of rows: nothing to estimate.
+        Source::Figure(_) => true,
+        Source::Gaps
+        | Source::TokenGaps
+        | Source::FinishShares
+        | Source::Outcomes
+        | Source::MeasuredOutcomes
+        | Source::FinishReasons => false,
+    }
+}
+
 /// The metric in which failed requests count, for one in which they do not.
 fn adjusted(plain: &Metric) -> Option<&'static Metric> {
     let tag = plain.tag.strip_suffix("_scheduled").unwrap_or(plain.tag);
@@ -219,6 +324,7 @@ fn adjusted(plain: &Metric) -> Option<&'static Metric> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::metrics::METRICS;
     use super::super::test_rows::{failed, ms, ok};
     use super::super::{Fold, PhaseSetup, RowEvents, Slo, Window, WorkloadSetup};
     use super::*;
@@ -273,6 +379,23 @@ mod tests {
         let judged = objective.judge(&summary(&answered(50).collect::<Vec<_>>()));
         assert_eq!(judged.iter().map(|judged| judged.phase.as_str()).collect::<Vec<_>>(), ["steady"]);
         assert_eq!(objective.for_workload("code").judge(&summary(&[])), []);
+    }
+
+    #[test]
+    fn all_metrics_that_can_be_judged_can_be_asked_of() {
+        let judged = METRICS.iter().filter(|metric| is_bounded(metric.source));
+        // Which requests count is said by `over`.
+        let judged = judged.filter(|metric| !matches!(metric.source, Source::Adjusted(_)));
+        assert_eq!(judged.map(|metric| metric.tag).collect::<Vec<_>>(), Objective::METRICS);
+        let gap = Objective::new("gap", "p99", Bound::AtMost(1.0), Over::Ok);
+        assert_eq!(gap, Err(ObjectiveError::Unbounded));
+    }
+
+    #[test]
+    fn a_count_is_known_exactly() {
+        let rows: Vec<_> = answered(50).collect();
+        let wasted = |bound| answer("wasted_tokens", "value", bound, Over::All, &rows);
+        assert_eq!((wasted(Bound::AtMost(0.0)), wasted(Bound::AtLeast(1.0))), (Answer::Pass, Answer::Fail));
     }
 
     #[test]

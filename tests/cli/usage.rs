@@ -1,5 +1,6 @@
 //! The command line and the scenario: what is refused, before any traffic, and what help there is.
 
+use super::results::Results;
 use super::sandbox::Sandbox;
 use super::server::{Reply, Server, models};
 
@@ -34,6 +35,49 @@ fn refused(scenario: &str, arguments: &[&str], words: &[&str]) {
     assert_eq!(ended.out, "", "a result is printed: {ended:#?}");
     assert!(!sandbox.has("results"), "a results folder is left");
     assert_eq!(ended.err.matches("error: error").count(), 0, "{}", ended.err);
+}
+
+/// `QUICK` with one more objective.
+fn with_objective(objective: &str) -> String {
+    format!("{QUICK}\n[[objective]]\n{objective}\n")
+}
+
+#[test]
+fn an_objective_that_is_missed_makes_the_exit_code_5_and_stands_in_every_report() {
+    let held = "metric = \"success\"\nat_least = \"50%\"";
+    let missed = "metric = \"ttft\"\npercentile = 50\nat_most = \"1us\"\nphase = \"steady\"";
+    let undecided = "metric = \"ttft\"\npercentile = 99\nat_most = \"3s\"";
+    for (objective, code, answer) in [(held, 0, "pass"), (missed, 5, "fail"), (undecided, 0, "undetermined")]
+    {
+        let sandbox = Sandbox::with(&with_objective(objective));
+        let ended = sandbox.tonnage(&["rehearse", "x.toml", "--quiet", "--out", "r"]).expect(code);
+        assert!(ended.out.contains(&format!("\nobjectives\n  {answer} ")), "{}", ended.out);
+        let results = Results::at(sandbox.path("r"));
+        let manifest = results.manifest();
+        assert_eq!(manifest["objectives"][0]["judged"][0]["answer"], answer);
+        assert_eq!(manifest["objectives"][0]["judged"][0]["phase"], "steady");
+        let expected = if answer == "undetermined" { "insufficient" } else { "valid" };
+        assert_eq!(manifest["verdict"]["verdict"], expected, "{}", ended.out);
+        let told = sandbox.tonnage(&["report", "r"]).expect(0).out;
+        let objectives = |text: &str| {
+            let start = text.find("\nobjectives\n").unwrap();
+            text[start..].lines().take(3).collect::<Vec<_>>().join("\n")
+        };
+        assert_eq!(objectives(&told), objectives(&ended.out));
+        assert!(results.text("report.html").contains(&format!("<tr><td>{answer}</td><td>steady</td>")));
+        let told = sandbox.tonnage(&["report", "r", "--json"]).expect(0).out;
+        let json: serde_json::Value = serde_json::from_str(told.lines().next().unwrap()).unwrap();
+        assert_eq!(json["objectives"], manifest["objectives"]);
+    }
+}
+
+#[test]
+fn figures_that_cannot_stand_miss_no_objective() {
+    let missed = with_objective("metric = \"ttft\"\npercentile = 50\nat_most = \"1us\"");
+    let few = missed.replace("requests = 40", "requests = 20");
+    let sandbox = Sandbox::with(&few);
+    sandbox.tonnage(&["rehearse", "x.toml", "--quiet", "--out", "a"]).expect(5);
+    sandbox.tonnage(&["rehearse", "x.toml", "--quiet", "--out", "b", "--strict"]).expect(4);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tonnage::client::{Client, Connector, Settings};
 use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
-use tonnage::dataset::{self, Dataset, RowOrder};
+use tonnage::dataset::{self, Dataset};
 use tonnage::plan::Plan;
 use tonnage::plan::compose::Salt;
 use tonnage::plan::composer::{Composer, Form, Prompts};
@@ -27,7 +27,7 @@ use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
 use tonnage::run::stop::{Stop, StopSwitch};
 use tonnage::run::{Ending, Run};
-use tonnage::scenario::{History, Load, Overrides, Phase, PromptSource, Scenario, Transport, parse};
+use tonnage::scenario::{Load, Overrides, Phase, PromptSource, Scenario, Transport, parse};
 use tonnage::seed::Seed;
 use tonnage::sim::{Options, Profile, Server};
 use tonnage::stats::{Finding, SummaryRow, TimelineRow};
@@ -169,7 +169,7 @@ impl Stage {
         let datasets = self.datasets(scenario);
         let rows = scenario.workloads.iter().zip(&datasets).map(|(workload, dataset)| {
             let (source, dataset) = dataset.as_ref()?;
-            Some(RowOrder::new(dataset.rows(), source.shuffle, source.when_exhausted, seed, &workload.name))
+            Some(dataset.order(source, seed, &workload.name))
         });
         Plan::new(Arc::clone(scenario), seed, rows.collect()).of_shard(self.shard)
     }
@@ -182,7 +182,7 @@ impl Stage {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
                 (_, dataset) => Prompts::Rows(Arc::clone(&dataset.as_ref().unwrap().1)),
             },
-            history: workload.session.as_ref().map_or(History::None, |session| session.history),
+            history: workload.history(dataset.as_ref().map(|(_, dataset)| &**dataset)),
             options: BodyOptions {
                 model: "m".to_owned(),
                 stream: workload.request.stream,
@@ -437,6 +437,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         server: Vec::new(),
         memory: None,
         about: BTreeMap::new(),
+        objectives: Vec::new(),
         verdict: None,
         points: Vec::new(),
         resumed: Vec::new(),

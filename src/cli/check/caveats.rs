@@ -219,7 +219,7 @@ impl Caveats<'_> {
         else {
             return;
         };
-        let rounds = requests / f64::from(dataset.rows());
+        let rounds = requests / dataset.all_turns() as f64;
         if source.when_exhausted == WhenExhausted::Repeat && rounds > 1.0 {
             let rows = grouped(dataset.rows().into());
             let message =

@@ -125,6 +125,8 @@ fn workload(name: &str, course: &WorkloadPreview, dataset: Option<&Dataset>) -> 
             "path": dataset.path().to_string_lossy(),
             "format": dataset.format().name(),
             "rows": dataset.rows(),
+            "turns": dataset.all_turns(),
+            "mended": dataset.mended(),
             "repeated": dataset.repeated(),
             "left_out": dataset.skipped().iter().map(|skipped| json!({
                 "reason": skipped.reason.describe(dataset.format()),

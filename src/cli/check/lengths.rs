@@ -40,8 +40,8 @@ impl Lengths {
         })
     }
 
-    /// Of a data set's prompts, in words and in characters: of all, or of as many as are soon read, taken at equal
-    /// distances; `None` if none can be read.
+    /// Of what a data set asks turn by turn, in words and in characters: of all rows, or of as many as are soon
+    /// read, taken at equal distances; `None` if none can be read.
     pub(super) fn of_prompts(dataset: &Dataset) -> Option<(Lengths, Lengths)> {
         let rows = u64::from(dataset.rows());
         let fitting = MOST_BYTES / (dataset.bytes() / rows.max(1)).max(1);
@@ -50,8 +50,11 @@ impl Lengths {
         for i in 0..count {
             // A row that has gone since the scan is a matter for the run.
             let Ok(row) = dataset.row((i * rows / count) as u32) else { continue };
-            words.push(row.prompt.split_whitespace().count() as u64);
-            characters.push(row.prompt.chars().count() as u64);
+            for turn in &row.turns {
+                let texts = || turn.said.iter().map(|message| message.content.as_str());
+                words.push(texts().map(|text| text.split_whitespace().count() as u64).sum());
+                characters.push(texts().map(|text| text.chars().count() as u64).sum());
+            }
         }
         let is_sampled = count < rows;
         let short = |lengths| Some(Lengths { is_sampled, ..Lengths::of(lengths)? });
@@ -62,15 +65,13 @@ impl Lengths {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::{Source, WhenExhausted};
+    use crate::dataset::Source;
 
     fn dataset(rows: usize) -> Dataset {
         let file = tempfile::NamedTempFile::new().unwrap();
         let text = (0..rows).map(|i| format!("\"{}\"\n", "é ".repeat(i + 1))).collect::<String>();
         std::fs::write(file.path(), text).unwrap();
-        let (shuffle, when_exhausted) = (false, WhenExhausted::Stop);
-        Dataset::scan(&Source { path: file.path().to_owned(), format: None, shuffle, when_exhausted })
-            .unwrap()
+        Dataset::scan(&Source::of(file.path().to_owned())).unwrap()
     }
 
     #[test]

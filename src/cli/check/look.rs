@@ -21,8 +21,12 @@ pub(super) const MOST_WALKED: u64 = 100_000;
 /// What is known so far.
 pub(super) struct Look<'a> {
     scenario: &'a Scenario,
-    /// Rows of each workload's data set.
-    rows: Vec<Option<u32>>,
+    /// Requests that each workload's data set holds: its rows, or the turns of them.
+    rows: Vec<Option<u64>>,
+    /// Turns of a session of each workload, on average.
+    turns: Vec<f64>,
+    /// Whether the rows of each workload say how many turns a session has.
+    are_conversations: Vec<bool>,
     plan: Plan,
     /// What a request takes, if it was stated.
     service_time: Option<Duration>,
@@ -60,6 +64,18 @@ struct Side<'a> {
     turns: f64,
 }
 
+/// Turns of a session on average; of conversations cut short by a law, about.
+fn mean_turns(workload: &Workload, set: Option<&Dataset>) -> f64 {
+    let asked = workload.session.as_ref().and_then(|session| session.turns.as_ref());
+    let asked = asked.map(|turns| turns.mean().max(1.0));
+    let of_rows = set.filter(|set| set.is_conversations());
+    let of_rows = of_rows.map(|set| set.all_turns() as f64 / f64::from(set.rows().max(1)));
+    match (of_rows, asked) {
+        (Some(turns), asked) => asked.map_or(turns, |asked| asked.min(turns)),
+        (None, asked) => asked.unwrap_or(1.0),
+    }
+}
+
 impl<'a> Look<'a> {
     /// Before the first phase. At most `most` sessions are walked.
     pub(super) fn new(
@@ -72,7 +88,20 @@ impl<'a> Look<'a> {
         let loads = scenario.phases.iter().map(|phase| 1 + phase.also.len()).sum::<usize>() as u64;
         Look {
             scenario,
-            rows: datasets.iter().map(|dataset| dataset.as_ref().map(|dataset| dataset.rows())).collect(),
+            rows: datasets
+                .iter()
+                .map(|dataset| dataset.as_ref().map(|dataset| dataset.all_turns()))
+                .collect(),
+            turns: scenario
+                .workloads
+                .iter()
+                .zip(datasets)
+                .map(|(workload, set)| mean_turns(workload, set.as_deref()))
+                .collect(),
+            are_conversations: datasets
+                .iter()
+                .map(|set| set.as_ref().is_some_and(|set| set.is_conversations()))
+                .collect(),
             plan,
             service_time,
             most: (most / loads.max(1)).max(1),
@@ -175,9 +204,7 @@ impl<'a> Look<'a> {
         let total: f64 = (0..all.len()).map(weight).sum();
         let shares: Vec<f64> =
             (0..all.len()).map(|index| if total > 0.0 { weight(index) / total } else { 0.0 }).collect();
-        let turns = all.iter().zip(&shares).map(|(workload, share)| {
-            share * workload.session.as_ref().map_or(1.0, |session| session.turns.mean().max(1.0))
-        });
+        let turns = self.turns.iter().zip(&shares).map(|(turns, share)| share * turns);
         let load = match place.checked_sub(1) {
             None => &phase.load,
             Some(also) => &phase.also[also].load,
@@ -257,9 +284,12 @@ impl<'a> Look<'a> {
     }
 
     fn draws_turns(&self, side: &Side<'_>) -> bool {
-        self.any_drawn(side, |workload| {
-            workload.session.as_ref().is_some_and(|session| session.turns.min() != session.turns.max())
-        })
+        let mut of_rows = self.are_conversations.iter().zip(&side.shares);
+        of_rows.any(|(is_conversation, share)| *is_conversation && *share > 0.0)
+            || self.any_drawn(side, |workload| {
+                let turns = workload.session.as_ref().and_then(|session| session.turns.as_ref());
+                turns.is_some_and(|turns| turns.min() != turns.max())
+            })
     }
 
     fn draws_on_data(&self, side: &Side<'_>) -> bool {
@@ -281,7 +311,7 @@ impl<'a> Look<'a> {
             },
             Requests::All => {
                 let drawn = self.rows.iter().zip(&side.shares).filter(|(_, share)| **share > 0.0);
-                drawn.filter_map(|(rows, _)| rows.map(u64::from)).sum()
+                drawn.filter_map(|(rows, _)| *rows).sum()
             }
         });
         let arrivals = time.and_then(|time| law::requests(side.load, time, side.turns));
@@ -307,7 +337,7 @@ impl<'a> Look<'a> {
         let left = self.scenario.workloads.iter().enumerate().filter_map(|(index, workload)| {
             let PromptSource::Dataset(source) = &workload.prompt else { return None };
             let ends = source.when_exhausted != WhenExhausted::Repeat && side.shares[index] > 0.0;
-            let left = f64::from(self.rows[index]?) - self.requests[index]?;
+            let left = self.rows[index]? as f64 - self.requests[index]?;
             ends.then(|| left.max(0.0) / side.shares[index])
         });
         left.min_by(f64::total_cmp)

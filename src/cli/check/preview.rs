@@ -7,7 +7,7 @@ use super::amounts::{Certainty, Count, Span};
 use super::in_flight::InFlight;
 use super::lengths::Lengths;
 use super::look::{Look, MOST_WALKED};
-use crate::dataset::{Dataset, RowOrder};
+use crate::dataset::Dataset;
 use crate::plan::Plan;
 use crate::scenario::{Load, Phase, PromptSource, Scenario};
 use crate::seed::Seed;
@@ -71,7 +71,7 @@ pub(super) fn plan(scenario: &Arc<Scenario>, datasets: &[Option<Arc<Dataset>>]) 
     let seed = Seed(scenario.seed.unwrap_or_default());
     let rows = scenario.workloads.iter().zip(datasets).map(|(workload, dataset)| {
         let (PromptSource::Dataset(source), Some(dataset)) = (&workload.prompt, dataset) else { return None };
-        Some(RowOrder::new(dataset.rows(), source.shuffle, source.when_exhausted, seed, &workload.name))
+        Some(dataset.order(source, seed, &workload.name))
     });
     Plan::new(Arc::clone(scenario), seed, rows.collect())
 }

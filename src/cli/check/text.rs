@@ -240,8 +240,12 @@ fn lengths(lengths: Lengths, unit: &str) -> String {
 fn data(dataset: &Dataset) -> String {
     let file = dataset.path().file_name().unwrap_or(dataset.path().as_os_str()).to_string_lossy();
     let skipped: u64 = dataset.skipped().iter().map(|skipped| skipped.count).sum();
+    let turns = match dataset.is_conversations() {
+        true => format!(", {} turns", grouped(dataset.all_turns())),
+        false => String::new(),
+    };
     let mut text = format!(
-        "{} rows of {} ({})",
+        "{} rows of {} ({}{turns})",
         grouped(dataset.rows().into()),
         file.replace(char::is_control, "?"),
         dataset.format().name()
@@ -251,6 +255,9 @@ fn data(dataset: &Dataset) -> String {
             format!("{} {}", grouped(skipped.count), skipped.reason.describe(dataset.format()))
         });
         text += &format!("; {} left out: {}", grouped(skipped), reasons.collect::<Vec<_>>().join(", "));
+    }
+    if dataset.mended() > 0 {
+        text += &format!("; {} with messages left out or joined", grouped(dataset.mended()));
     }
     if dataset.repeated() > 0 {
         text += &format!("; {} repeat an earlier one", grouped(dataset.repeated()));

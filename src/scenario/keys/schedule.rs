@@ -27,9 +27,10 @@ session.think.exponential = "5s""#,
         key(
             "turns",
             Kind::Parameters { table: "counts", alone: "fixed" },
-            REQUIRED,
+            Fallback::None("as many as the row of the data set has"),
             "5",
-            "How many turns a conversation has.",
+            "How many turns a conversation has. Of a row that is itself a conversation: at most so many. Of other \
+             rows, and of made-up prompts, each turn is another one.",
         ),
         key(
             "think",
@@ -40,11 +41,11 @@ session.think.exponential = "5s""#,
         ),
         key(
             "history",
-            Kind::Choice(&["real", "none"]),
+            Kind::Choice(&["real", "recorded", "none"]),
             Fallback::Value(r#""real""#),
-            r#""real""#,
-            "What a turn carries of those before it: all their prompts with the answers that the server gave, \
-             or nothing.",
+            r#""none""#,
+            "What a turn carries of those before it: all their prompts with the answers that the server gave, the \
+             same with the answers that stand in the data set, or nothing.",
         ),
     ],
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fallback, Key, Kind, Table, lengths, observed, schedule, sweep};
+use super::{Fallback, Key, Kind, Table, judged, lengths, observed, schedule, sweep};
 use crate::sim::Profile;
 
 pub(super) const fn key(
@@ -94,6 +94,13 @@ load.poisson = "6/s""#,
                 Fallback::None("no limits"),
                 r#"{ ttft = "2s" }"#,
                 "Limits one request must keep, unless its workload sets others.",
+            ),
+            key(
+                "objective",
+                Kind::Tables("objective"),
+                Fallback::None("nothing is required of the figures"),
+                r#"[{ metric = "ttft", percentile = 99, at_most = "3s" }]"#,
+                "What must hold of the figures; the program ends with exit code 5 where one is missed.",
             ),
             key(
                 "stop",
@@ -483,10 +490,43 @@ prompt.dataset = { path = "problems.jsonl", format = "gsm8k", shuffle = true }"#
             ),
             key(
                 "format",
-                Kind::Choice(&["gsm8k", "prompts"]),
+                Kind::Choice(&[
+                    "gsm8k",
+                    "math",
+                    "sharegpt",
+                    "messages",
+                    "batch",
+                    "turns",
+                    "prompts",
+                    "longbench",
+                    "longbench-v2",
+                    "jsonl",
+                    "csv",
+                ]),
                 Fallback::None("seen from the first good row"),
                 r#""gsm8k""#,
-                "How the file carries its rows.",
+                "How the file carries its rows. `docs/data.md` describes each.",
+            ),
+            key(
+                "columns",
+                Kind::Table("workload.prompt.dataset.columns"),
+                Fallback::None("those of the format"),
+                r#"{ prompt = "question", truth = "answer" }"#,
+                "What stands in which column of a file of format `csv` or `jsonl`.",
+            ),
+            key(
+                "template",
+                Kind::Prose,
+                Fallback::None("the prompt as it stands"),
+                r#""{context}\n\nQuestion: {question}""#,
+                "The prompt, with columns of the row in braces; `{{` and `}}` are braces.",
+            ),
+            key(
+                "few_shot",
+                Kind::Table("workload.prompt.dataset.few_shot"),
+                Fallback::None("no examples"),
+                r#"{ path = "train.jsonl", count = 4 }"#,
+                "Answered rows that stand before every question.",
             ),
             key(
                 "shuffle",
@@ -502,6 +542,60 @@ prompt.dataset = { path = "problems.jsonl", format = "gsm8k", shuffle = true }"#
                 r#""repeat""#,
                 "What follows the last row: the phase stops, rows are taken again, or the run fails.",
             ),
+        ],
+    },
+    Table {
+        path: "workload.prompt.dataset.columns",
+        doc: "What stands in which column, or which field of a JSON object.",
+        example: r#"[[workload]]
+name = "questions"
+prompt.dataset.path = "questions.csv"
+prompt.dataset.columns.prompt = "Question"
+prompt.dataset.columns.truth = "Correct answer""#,
+        one_of: &[],
+        keys: &[
+            key(
+                "prompt",
+                Kind::Text,
+                Fallback::None("made by `template`"),
+                r#""question""#,
+                "What is asked.",
+            ),
+            key("truth", Kind::Text, Fallback::None("no truth"), r#""answer""#, "The right answer."),
+            key(
+                "answer",
+                Kind::Text,
+                Fallback::None("no recorded answer"),
+                r#""response""#,
+                "The recorded answer, which `session.history = \"recorded\"` and `few_shot` use.",
+            ),
+            key(
+                "system",
+                Kind::Text,
+                Fallback::None("no such text"),
+                r#""instruction""#,
+                "What the model is told before the question.",
+            ),
+        ],
+    },
+    Table {
+        path: "workload.prompt.dataset.few_shot",
+        doc: "Answered rows that stand before every question: the first of a file, each as a question and an \
+              answer of the conversation.",
+        example: r#"[[workload]]
+name = "problems"
+prompt.dataset.path = "test.jsonl"
+prompt.dataset.few_shot = { path = "train.jsonl", count = 4 }"#,
+        one_of: &[],
+        keys: &[
+            key(
+                "path",
+                Kind::Path,
+                REQUIRED,
+                r#""train.jsonl""#,
+                "Their file, of the same format, relative to the scenario file.",
+            ),
+            key("count", Kind::Integer { min: 1, max: 1_000 }, REQUIRED, "4", "How many."),
         ],
     },
     Table {
@@ -547,6 +641,7 @@ output.max_tokens = 256"#,
     schedule::PHASE_LOAD_STEPS,
     schedule::PHASE_LOAD_TRACE,
     schedule::PHASE_LOAD_CLOSED,
+    judged::OBJECTIVE,
     schedule::STOP,
     observed::SERVER,
     observed::MODEL,

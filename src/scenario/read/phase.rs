@@ -442,7 +442,10 @@ fn count_law(fields: &Fields<'_>) -> Option<Distribution> {
 }
 
 pub(super) fn session(fields: &Fields<'_>) -> Option<SessionForm> {
-    let turns = fields.table("turns").and_then(|fields| count_law(&fields));
+    let turns = match fields.has("turns") {
+        true => fields.table("turns").and_then(|fields| count_law(&fields)).map(Some),
+        false => Some(None),
+    };
     let think = time_law(fields, "think");
     let history = fields.value("history", Field::choice).and_then(|index| History::ALL.get(index).copied());
     Some(SessionForm { turns: turns?, think: think?, history: history? })

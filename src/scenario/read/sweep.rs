@@ -20,7 +20,8 @@ use crate::diagnostic::Diagnostics;
 /// Most points times repeats.
 const MOST_RUNS: usize = 1_000;
 /// Columns of `points.csv` beside the axes and the figures.
-const TAKEN: [&str; 11] = [
+const TAKEN: [&str; 12] = [
+    "objectives",
     "point",
     "repeat",
     "state",
@@ -34,7 +35,7 @@ const TAKEN: [&str; 11] = [
     "n_eff",
 ];
 /// What belongs to the results as a whole.
-const FIXED: [&str; 8] = ["name", "seed", "about", "extends", "sweep", "slo", "model", "server"];
+const FIXED: [&str; 9] = ["name", "seed", "about", "extends", "sweep", "slo", "objective", "model", "server"];
 
 /// A sweep with what each step of each axis sets.
 pub(super) struct Axes {

@@ -119,7 +119,9 @@ fn write_times(out: &mut Lines<'_>, key: &str, law: TimeLaw) {
 }
 
 pub(super) fn write_session(out: &mut Lines<'_>, session: &SessionForm) {
-    super::lengths::write(out, "session.turns", &session.turns);
+    if let Some(turns) = &session.turns {
+        super::lengths::write(out, "session.turns", turns);
+    }
     write_times(out, "session.think", session.think);
     out.put("session.history", quoted(session.history.name()));
 }

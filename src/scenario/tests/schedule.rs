@@ -65,7 +65,7 @@ over_saturated = true
     assert_eq!((people.warm_up, people.cool_down), (Margin::PerUser(1), Margin::PerUser(2)));
     assert_eq!(people.requests, Some(Requests::PerUser(8)));
     let session = scenario.workloads[1].session.clone().unwrap();
-    assert_eq!((session.turns, session.history), (Distribution::uniform(2, 4).unwrap(), History::None));
+    assert_eq!((session.turns, session.history), (Distribution::uniform(2, 4), History::None));
     let stop = StopRules { error_share: 0.2, errors_in_a_row: Some(9), over_saturated: true };
     assert_eq!(scenario.stop, stop);
     assert_eq!(again(&scenario), scenario);

@@ -1,0 +1,78 @@
+//! `prompt.dataset`: a file of rows.
+
+use super::existing_file;
+use crate::dataset::{Columns, FewShot, Format, Source, Template, WhenExhausted};
+use crate::scenario::fields::Fields;
+use crate::scenario::values::Field;
+
+pub(super) fn read(fields: &Fields<'_>) -> Option<Source> {
+    let path = fields.value("path", |field| existing_file(field, fields.problems));
+    let format = fields.value("format", Field::choice).and_then(|index| Format::ALL.get(index).copied());
+    let shuffle = fields.value("shuffle", Field::boolean);
+    let when_exhausted = fields.value("when_exhausted", Field::choice);
+    let when_exhausted = when_exhausted.and_then(|index| WhenExhausted::ALL.get(index).copied());
+    let columns = columns(fields);
+    let template = fields.value("template", Field::prose).and_then(|text| template(fields, &text));
+    let few_shot = fields.has("few_shot").then(|| few_shot(fields));
+    if let Some(format) = format {
+        check_columns(fields, format, &columns);
+    } else if columns.all().next().is_some() && columns.prompt.is_none() && template.is_none() {
+        let help = "add `columns.prompt = \"question\"`, or a `template`";
+        fields.problems.error(fields.place("columns"), "no column is the prompt", help);
+    }
+    Some(Source {
+        path: path?,
+        format,
+        shuffle: shuffle?,
+        when_exhausted: when_exhausted?,
+        columns,
+        template,
+        few_shot: few_shot.map_or(Some(None), |few_shot| few_shot.map(Some))?,
+        needs_answers: false,
+    })
+}
+
+fn columns(fields: &Fields<'_>) -> Columns {
+    let Some(fields) = fields.has("columns").then(|| fields.table("columns")).flatten() else {
+        return Columns::default();
+    };
+    let column = |name| fields.value(name, Field::text);
+    Columns {
+        prompt: column("prompt"),
+        truth: column("truth"),
+        answer: column("answer"),
+        system: column("system"),
+    }
+}
+
+/// Columns are named where the format leaves them open, and nowhere else.
+fn check_columns(fields: &Fields<'_>, format: Format, columns: &Columns) {
+    if !format.has_columns() {
+        if fields.has("columns") {
+            let message = format!("`columns` are known of the format `{}`", format.name());
+            let help = "leave them out, or set `format` to \"jsonl\" or \"csv\"";
+            fields.problems.error(fields.place("columns"), message, help);
+        }
+        return;
+    }
+    if columns.prompt.is_none() && !fields.has("template") {
+        let message = format!("rows of format `{}` need a column for the prompt", format.name());
+        let help = "add `columns.prompt = \"question\"`, or a `template`";
+        fields.problems.error(fields.place("format"), message, help);
+    }
+}
+
+fn template(fields: &Fields<'_>, text: &str) -> Option<Template> {
+    let refuse = |error| {
+        let help = "columns stand in braces, as in \"Question: {question}\"; `{{` and `}}` are braces";
+        fields.problems.error(fields.place("template"), format!("this is no template: {error}"), help);
+    };
+    Template::new(text).map_err(refuse).ok()
+}
+
+fn few_shot(fields: &Fields<'_>) -> Option<FewShot> {
+    let fields = fields.table("few_shot")?;
+    let path = fields.value("path", |field| existing_file(field, fields.problems));
+    let count = fields.value("count", Field::integer);
+    Some(FewShot { path: path?, count: u32::try_from(count?).ok()? })
+}
