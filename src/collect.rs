@@ -3,6 +3,7 @@
 //! A collector is fed every event of a run. It closes each request into a record, writes the record's row,
 //! and folds it. Progress while the run goes on and the report at its end are readings of the same fold.
 
+mod grading;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -14,8 +15,11 @@ use crate::record::{
 use crate::results::{RequestRow, ResultsError, Writer};
 use crate::scenario::{Load, Margin, Phase, Scenario, ServerWatch};
 use crate::scrape::track::{ScrapeTally, Track};
+use grading::FirstAnswers;
+pub use grading::{AnswerCheck, Truth};
 use rules::Rules;
 
+use crate::stats::Analysis;
 use crate::stats::Progress;
 use crate::stats::RowEvents;
 use crate::stats::Slo;
@@ -67,8 +71,13 @@ pub struct Collector {
     shard: Option<u32>,
     /// Point and repeat of a sweep.
     run: Option<(u32, u32)>,
+    /// By workload.
+    checks: Vec<Option<AnswerCheck>>,
+    first_answers: FirstAnswers,
     /// Of each page of the server's metrics.
     tracks: Vec<Track>,
+    /// Where the run is analysed.
+    analysis: Option<Analysis>,
 }
 
 /// Events of a stream that has not ended.
@@ -92,6 +101,10 @@ pub struct Collected {
     pub findings: Vec<Finding>,
     /// Token-bearing events that were not kept for want of room.
     pub stamps_left_out: u64,
+    /// First answers that were forgotten for want of room: later ones to the same request were not compared.
+    pub answers_forgotten: u64,
+    /// What it needs to be analysed, if it is.
+    pub analysis: Option<Analysis>,
     /// What came of looking at each page of the server's metrics.
     pub scrapes: Vec<ScrapeTally>,
     /// Where the rows went.
@@ -110,6 +123,7 @@ impl Collector {
             name: workload.name.clone(),
             slo: workload.slo.clone(),
             exact_output: false,
+            scored: workload.score.is_some(),
         };
         let fold = Fold::new(
             None,
@@ -138,8 +152,17 @@ impl Collector {
             rules: Rules::new(scenario.stop),
             shard: None,
             run: None,
+            checks: Vec::new(),
+            first_answers: FirstAnswers::new(),
             tracks: scenario.server.iter().flat_map(tracks).collect(),
+            analysis: None,
         }
+    }
+
+    /// The same collector, checking answers by workload.
+    #[must_use]
+    pub fn checking(self, checks: Vec<Option<AnswerCheck>>) -> Collector {
+        Collector { checks, ..self }
     }
 
     /// The same collector for one part of a run.
@@ -155,6 +178,12 @@ impl Collector {
         self.seconds = PerSecond::new(Some(point), Some(repeat));
         self.run = Some((point, repeat));
         self
+    }
+
+    /// The same collector, which analyses the run if `analysed`.
+    #[must_use]
+    pub fn analysing(self, analysed: bool) -> Collector {
+        Collector { analysis: analysed.then(Analysis::default), ..self }
     }
 
     /// Which rule of `[stop]` was broken, if one was: the run is to be stopped.
@@ -210,6 +239,9 @@ impl Collector {
         for look in std::iter::once(&mut sample).chain(extra.iter_mut().map(|extra| &mut extra.of)) {
             (look.point, look.repeat) = self.run.unzip();
         }
+        if let Some(analysis) = &mut self.analysis {
+            analysis.add_look(&sample);
+        }
         self.writer.server(&sample, &extra)
     }
 
@@ -252,6 +284,7 @@ impl Collector {
             }
             findings.extend(judge(figures, simulated));
         }
+        findings.extend(self.fold.answer_findings());
         Collected {
             courses: self.courses,
             fold: self.fold,
@@ -259,6 +292,8 @@ impl Collector {
             figures: all,
             findings,
             stamps_left_out: self.left_out,
+            answers_forgotten: self.first_answers.forgotten(),
+            analysis: self.analysis,
             scrapes: self.tracks.into_iter().map(|track| track.tally).collect(),
             writer: self.writer,
         }
@@ -336,7 +371,13 @@ impl Collector {
             None => Window { start: Some(Micros(u64::MAX)), end: None },
         });
         let workload = ended.planned.workload as usize;
+        let said = said(&mut ended);
         let mut record = close(ended, self.origin, events, window);
+        if let Some((answer, body_hash)) = said.filter(|_| record.outcome == Outcome::Ok) {
+            let check = self.checks.get(workload).and_then(Option::as_ref);
+            record.grade = check.and_then(|check| check.grade(&record.planned, &answer));
+            record.consistent = body_hash.and_then(|hash| self.first_answers.compare(hash, &answer));
+        }
         record.shard = self.shard;
         (record.point, record.repeat) = self.run.unzip();
         self.rules.ended(&record);
@@ -346,6 +387,9 @@ impl Collector {
         self.progress.unsent += u64::from(record.sent.is_none());
         self.fold.add(&record, events);
         self.seconds.add(&record, events);
+        if let Some(analysis) = &mut self.analysis {
+            analysis.add(&record);
+        }
         let phase = &self.phases[phase].name;
         self.writer.request(&RequestRow { record: &record, phase, workload: &self.workloads[workload].0 })
     }
@@ -366,6 +410,14 @@ impl Collector {
                 Vec::new()
             }
         }
+    }
+}
+
+/// The text of an answer that is to be checked, and the hash of its request.
+fn said(ended: &mut Ended) -> Option<(String, Option<u64>)> {
+    match &mut ended.fate {
+        Fate::Sent(timeline) => Some((timeline.answer.take()?, timeline.body_hash)),
+        Fate::Unsent { .. } => None,
     }
 }
 

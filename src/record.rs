@@ -310,6 +310,8 @@ pub struct Timeline {
     pub finish_reason: Option<String>,
     /// Text of the whole answer, where it was wanted.
     pub answer: Option<String>,
+    /// A hash of the request's body, where its answer is to be compared with others to the same.
+    pub body_hash: Option<u64>,
     /// The server's message, or ours, bounded and without secrets.
     pub error: Option<String>,
     /// The server's id of the request.
@@ -324,9 +326,9 @@ pub struct Timeline {
     pub reconnects: u32,
     /// Whether the connection was opened for this request.
     pub new_connection: Option<bool>,
-    /// Bytes written to the connection.
+    /// Bytes written to the connection; under HTTP/2, which mixes requests, those of the body alone.
     pub bytes_sent: u64,
-    /// Bytes read from the connection.
+    /// Bytes read from the connection; under HTTP/2 those of the body alone.
     pub bytes_received: u64,
     /// Where its times come from.
     pub stamp: StampSource,
@@ -354,6 +356,7 @@ impl Timeline {
             http_status: None,
             finish_reason: None,
             answer: None,
+            body_hash: None,
             error: None,
             server_request_id: None,
             connect: None,
@@ -510,6 +513,15 @@ pub enum Event {
 }
 
 impl Event {
+    /// Lets go of the text of an answer.
+    pub fn drop_text(&mut self) {
+        if let Event::Ended(ended) = self
+            && let Fate::Sent(timeline) = &mut ended.fate
+        {
+            timeline.answer = None;
+        }
+    }
+
     /// Bytes held by the event, about.
     pub fn size_bytes(&self) -> usize {
         let held = match self {
@@ -635,6 +647,9 @@ pub struct RequestRecord {
     pub server_request_id: Option<String>,
     /// How its answer was graded; `None` where it was not.
     pub grade: Option<Grade>,
+    /// Whether its answer is the one that the same request got first; `None` for a first one, or where that is not
+    /// looked at.
+    pub consistent: Option<bool>,
 }
 
 impl RequestRecord {
@@ -682,6 +697,7 @@ impl RequestRecord {
             ignored_events: None,
             server_request_id: None,
             grade: None,
+            consistent: None,
         }
     }
 

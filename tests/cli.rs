@@ -1,18 +1,26 @@
 //! The real binary, from outside: what it prints, how it exits, and which files it leaves, whatever happens.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, in what its cases share too")]
 
+#[path = "cli/analysis.rs"]
+mod analysis;
+#[path = "cli/answers.rs"]
+mod answers;
 #[path = "cli/disk.rs"]
 mod disk;
 #[path = "cli/interrupt.rs"]
 mod interrupt;
 #[path = "cli/output.rs"]
 mod output;
+#[path = "cli/readiness.rs"]
+mod readiness;
 #[path = "cli/rehearse.rs"]
 mod rehearse;
 #[path = "cli/results.rs"]
 mod results;
 #[path = "cli/sandbox.rs"]
 mod sandbox;
+#[path = "cli/scale.rs"]
+mod scale;
 #[path = "cli/scraping.rs"]
 mod scraping;
 #[path = "cli/secrets.rs"]

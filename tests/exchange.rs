@@ -11,6 +11,8 @@ mod broken;
 mod connections;
 #[path = "exchange/figures.rs"]
 mod figures;
+#[path = "exchange/http2.rs"]
+mod http2;
 #[path = "exchange/limits.rs"]
 mod limits;
 #[path = "exchange/parsing.rs"]

@@ -74,7 +74,7 @@ fn sound() -> Vec<RequestRecord> {
 
 fn fold(rows: &[RequestRecord], limits: Slo) -> Fold {
     let phase = PhaseSetup { name: "steady".to_owned(), counts: true, open_loop: true };
-    let chat = WorkloadSetup { name: "chat".to_owned(), slo: limits, exact_output: false };
+    let chat = WorkloadSetup { name: "chat".to_owned(), slo: limits, exact_output: false, scored: false };
     let mut fold = Fold::new(None, None, vec![phase], vec![chat]);
     let end = rows.iter().filter_map(|row| row.scheduled).max().unwrap_or_default();
     fold.set_window(0, Window { start: Some(Micros(0)), end: Some(Micros(end.0 + 1)) });

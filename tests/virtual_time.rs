@@ -12,6 +12,8 @@ mod stage;
 
 #[path = "virtual_time/accounting.rs"]
 mod accounting;
+#[path = "virtual_time/analysis.rs"]
+mod analysis;
 #[path = "virtual_time/closed_loop.rs"]
 mod closed_loop;
 #[path = "virtual_time/conversations.rs"]
@@ -30,6 +32,10 @@ mod held;
 mod loads;
 #[path = "virtual_time/merge.rs"]
 mod merge;
+#[path = "virtual_time/needles.rs"]
+mod needles;
+#[path = "virtual_time/replay.rs"]
+mod replay;
 #[path = "virtual_time/rules.rs"]
 mod rules;
 #[path = "virtual_time/schedule.rs"]

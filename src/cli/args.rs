@@ -33,6 +33,7 @@ const SIM_EXAMPLES: &str = "\
 Examples:
   tonnage sim
   tonnage sim --listen 127.0.0.1:8000 --profile 72b-4x64gb
+  tonnage sim --profile my-server.toml --fault status=503:1s@10% --fault reset=20@1/50
   curl http://127.0.0.1:8000/v1/models";
 
 const COMPARE_EXAMPLES: &str = "\
@@ -135,9 +136,12 @@ pub(super) struct RunArgs {
 pub(super) struct RehearseArgs {
     #[command(flatten)]
     pub(super) scenario: ScenarioArgs,
-    /// Simulate this server [default: the scenario's `target.sim.profile`, else 7b-24gb]
-    #[arg(long, value_name = "NAME")]
+    /// Simulate this server: a name or a profile file [default: the scenario's `target.sim.profile`, else 7b-24gb]
+    #[arg(long, value_name = "NAME|FILE")]
     pub(super) profile: Option<String>,
+    /// Let this go wrong on purpose, beside what the scenario says: FAULT@WHEN, as `status=503@10%`
+    #[arg(long = "fault", value_name = "RULE")]
+    pub(super) faults: Vec<String>,
 }
 
 #[derive(Debug, Args)]
@@ -146,9 +150,12 @@ pub(super) struct SimArgs {
     /// Listen here; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8000")]
     pub(super) listen: SocketAddr,
-    /// The server to model
-    #[arg(long, value_name = "NAME", default_value = "7b-24gb")]
+    /// The server to model: a name or a profile file
+    #[arg(long, value_name = "NAME|FILE", default_value = "7b-24gb")]
     pub(super) profile: String,
+    /// Let this go wrong on purpose: FAULT@WHEN, as `status=503:1s@10%` or `hang=5@1/20`; may be repeated
+    #[arg(long = "fault", value_name = "RULE")]
+    pub(super) faults: Vec<String>,
     /// Accept only requests with this variable's value as bearer key
     #[arg(long, value_name = "VARIABLE")]
     pub(super) api_key_env: Option<String>,

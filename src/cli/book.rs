@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::answers;
 use super::args::ScenarioArgs;
 use super::exit::{Exit, Failure};
 use super::prepare::Prepared;
 use super::resume::Resume;
 use crate::collect::{Collected, Collector, PhaseCourse};
-use crate::report::{json, terminal};
+use crate::report::{self, json, terminal};
 use crate::results::manifest::{
     ClientEntry, ClockKind, FORMAT, Host, PageEntry, PhaseEntry, PointEntry, PointState, ResumeEntry,
     Setting, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
@@ -19,7 +20,9 @@ use crate::results::objectives::{ObjectiveEntry, any_fails, undetermined};
 use crate::results::{Manifest, Place, ResultsError, Writer, points, reader};
 use crate::scenario::{Endpoint, Load, MetricsPage};
 use crate::scrape::track::ScrapeTally;
-use crate::stats::{SummaryRow, Verdict};
+use crate::stats::analysis::{Known, Step};
+use crate::stats::memory::BLOCK_TOKENS;
+use crate::stats::{Analysis, AnalysisRow, SummaryRow, Verdict};
 
 /// What a run knows of itself before its first request.
 pub(super) struct Facts<'a> {
@@ -89,7 +92,15 @@ impl<'a> Facts<'a> {
             writer.create_points(&points::header(axes)).map_err(failed)?;
         }
         let folder = writer.folder().to_owned();
-        Ok(Book { facts: self, manifest, folder, writer: Some(writer), summary: Vec::new(), failed: None })
+        Ok(Book {
+            facts: self,
+            manifest,
+            folder,
+            writer: Some(writer),
+            summary: Vec::new(),
+            analysis: Vec::new(),
+            failed: None,
+        })
     }
 
     fn reopen(self, resume: &Resume) -> Result<Book<'a>, Failure> {
@@ -106,7 +117,15 @@ impl<'a> Facts<'a> {
         let folder = reader::read(&resume.folder, |_, _| ()).map_err(Failure::unexpected)?;
         let summary = folder.summary();
         let folder = resume.folder.clone();
-        Ok(Book { facts: self, manifest, folder, writer: Some(writer), summary, failed: None })
+        Ok(Book {
+            facts: self,
+            manifest,
+            folder,
+            writer: Some(writer),
+            summary,
+            analysis: Vec::new(),
+            failed: None,
+        })
     }
 
     fn manifest(&self) -> Manifest {
@@ -127,7 +146,7 @@ impl<'a> Facts<'a> {
             salt: Some(format!("{:016x}", self.prepared.salt.0)),
             target: match &scenario.target.endpoint {
                 Endpoint::Url(url) => url.to_string(),
-                Endpoint::Sim { profile } => format!("sim {profile}"),
+                Endpoint::Sim { profile, .. } => format!("sim {profile}"),
             },
             model: Some(self.model.clone()),
             clock: self.clock,
@@ -143,9 +162,15 @@ impl<'a> Facts<'a> {
             workloads: scenario
                 .workloads
                 .iter()
-                .map(|workload| WorkloadEntry::new(&workload.name, &workload.slo))
+                .map(|workload| WorkloadEntry {
+                    score: workload.score.as_ref().map(|rule| rule.kind().name().to_owned()),
+                    ..WorkloadEntry::new(&workload.name, &workload.slo)
+                })
                 .collect(),
             skipped_rows: self.skipped_rows(),
+            answers_forgotten: 0,
+            watches_server: scenario.server.is_some(),
+            block_tokens: scenario.server.as_ref().and_then(|server| server.block_size),
             server: Vec::new(),
             memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
             about: scenario.about.clone(),
@@ -196,6 +221,8 @@ pub(super) struct Book<'a> {
     writer: Option<Writer>,
     /// Every figure so far.
     summary: Vec<SummaryRow>,
+    /// What rows and looks say together, once they are all there.
+    analysis: Vec<AnalysisRow>,
     /// The first file that could not be written.
     failed: Option<ResultsError>,
 }
@@ -218,20 +245,32 @@ impl Book<'_> {
             self.manifest.phases.extend(phase_entries(step));
             writer.write_manifest(&self.manifest).map_err(Failure::unexpected)?;
             let collector = Collector::new(&step.scenario, writer).of_shard(step.shard);
-            return Ok(collector.of_run(run.point, run.repeat));
+            return Ok(collector.of_run(run.point, run.repeat).checking(answers::checks(step)));
         }
-        Ok(Collector::new(&step.scenario, writer).of_shard(step.shard))
+        let collector = Collector::new(&step.scenario, writer).of_shard(step.shard);
+        Ok(collector.checking(answers::checks(step)).analysing(self.manifest.is_analysed()))
     }
 
     /// Writes what `step` came to. False where that could not be done.
     pub(super) fn end(&mut self, step: &Prepared, collected: Collected, state: State) -> bool {
-        let Collected { courses, fold, seconds, figures, mut findings, scrapes, mut writer, .. } = collected;
+        let Collected {
+            courses,
+            fold,
+            seconds,
+            figures,
+            mut findings,
+            scrapes,
+            analysis,
+            answers_forgotten,
+            mut writer,
+            ..
+        } = collected;
         let summary = fold.summary();
         let mut objectives = self.manifest.objectives.clone();
         objectives.iter_mut().for_each(|objective| objective.judge(&summary));
         findings.extend(undetermined(&objectives));
         let verdict = VerdictEntry::new(&findings, self.facts.simulated);
-        self.manifest.workloads = fold.workloads().iter().map(WorkloadEntry::from).collect();
+        self.manifest.answers_forgotten += answers_forgotten;
         add_pages(&mut self.manifest.server, self.facts.pages(&scrapes));
         let first = self.manifest.phases.len().saturating_sub(courses.len());
         for (index, (entry, course)) in self.manifest.phases[first..].iter_mut().zip(&courses).enumerate() {
@@ -245,10 +284,21 @@ impl Book<'_> {
                     fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
             }
         }
-        let mut tables =
-            vec![writer.gaps(&fold.gaps()), writer.summary(&summary), writer.timeline(&seconds.rows())];
+        let mut tables = vec![
+            writer.gaps(&fold.gaps()),
+            writer.summary(&summary),
+            writer.timeline(&seconds.rows()),
+            writer.accuracy(&fold.accuracy()),
+        ];
         match step.run {
-            None => self.manifest.verdict = Some(verdict),
+            None => {
+                self.manifest.verdict = Some(verdict);
+                let known = known(&self.manifest, Step::of(&fold, None, None));
+                self.analysis = analysis.map(|analysis| analysis.rows(&known)).unwrap_or_default();
+                if self.manifest.is_analysed() {
+                    tables.push(writer.analysis(&self.analysis));
+                }
+            }
             Some(run) => {
                 let entry = PointEntry {
                     point: run.point,
@@ -301,10 +351,17 @@ impl Book<'_> {
         let folder = self.folder.as_path();
         let written = self.writer.as_ref().map_or(Ok(()), |writer| writer.write_manifest(manifest));
         let written = self.failed.take().map_or(written, Err);
+        if self.facts.prepared.scenario.sweep.is_some() && written.is_ok() && manifest.is_analysed() {
+            // Rows of all runs together: those of each are gone.
+            let mut analysis = Analysis::default();
+            let read = reader::read(folder, |_, record| analysis.add(record)).map_err(Failure::unexpected)?;
+            self.analysis = super::report::analyse(&read, analysis)?;
+        }
         if args.json {
             print(&json::object(manifest, &self.summary, folder), folder)?;
         } else {
-            print(&format!("{}\n{}", terminal::text(manifest, &self.summary), folder.display()), folder)?;
+            let told = terminal::text(manifest, &self.summary) + &report::analysis::text(&self.analysis);
+            print(&format!("{told}\n{}", folder.display()), folder)?;
         }
         if !folder.exists() {
             let gone = format!("the results folder {} was removed while the run went on", folder.display());
@@ -371,6 +428,15 @@ fn phase_entries(step: &Prepared) -> Vec<PhaseEntry> {
         client: None,
     });
     phases.collect()
+}
+
+/// What an analysis must know beside rows and looks.
+pub(super) fn known(manifest: &Manifest, steps: Vec<Step>) -> Known {
+    Known {
+        steps,
+        model_tokens: manifest.memory.as_ref().and_then(|memory| memory.kv_tokens),
+        block_tokens: manifest.block_tokens.unwrap_or(BLOCK_TOKENS),
+    }
 }
 
 /// How to end with this verdict, where an objective was `missed` or none: figures that cannot stand miss nothing.

@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::answers;
 use super::exit::{Exit, Failure};
 use super::prepare::{scan_datasets, style};
 use crate::dataset::Dataset;
@@ -119,6 +120,7 @@ fn check<'a>(file: &'a Path, overrides: &Overrides, service_time: Option<Duratio
     let Ok(datasets) = scan_datasets(&scenario, true, &mut problems, &mut shelf) else {
         return Checked { file, problems, sound: None };
     };
+    answers::try_truths(&scenario, &datasets, &mut problems);
     let preview = Preview::of(&scenario, &datasets, service_time);
     caveats::add(&loaded, &datasets, &preview, &mut problems);
     let mut points = Vec::new();
@@ -145,6 +147,7 @@ pub(super) fn compare_with_data(
     datasets: &[Option<Arc<Dataset>>],
     problems: &mut Diagnostics,
 ) {
+    answers::try_truths(&loaded.scenario, datasets, problems);
     let preview = Preview::of(&Arc::new(loaded.scenario.clone()), datasets, None);
     caveats::add_of_data(loaded, datasets, &preview, problems);
 }

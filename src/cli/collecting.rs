@@ -22,6 +22,8 @@ use crate::units::Nanos;
 
 /// With this much queued, files cannot keep up and the run stops with what it has.
 const QUEUE_LIMIT_BYTES: usize = 256 << 20;
+/// With this much queued, texts of answers are let go: their requests are counted as unchecked.
+const TEXTS_LIMIT_BYTES: usize = 64 << 20;
 /// The queue is looked at this often. Looking, rather than being woken, spares the sender a system call an event.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -70,7 +72,10 @@ impl Collecting {
     /// Where the run's events go. `stop` is asked when the queue outgrows its limit.
     pub(super) fn sink(&self, stop: Rc<StopSwitch>) -> Sink {
         let (sender, queued_bytes) = (self.sender.clone(), Arc::clone(&self.queued_bytes));
-        Rc::new(move |event: Event| {
+        Rc::new(move |mut event: Event| {
+            if queued_bytes.load(Ordering::Relaxed) > TEXTS_LIMIT_BYTES {
+                event.drop_text();
+            }
             let size = event.size_bytes();
             if queued_bytes.fetch_add(size, Ordering::Relaxed) + size > QUEUE_LIMIT_BYTES {
                 stop.ask(Stop::Failed("results could not be written as fast as they came".into()));

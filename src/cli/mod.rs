@@ -1,5 +1,6 @@
 //! The command line: the only place that prints, exits and reads the environment.
 
+mod answers;
 mod args;
 mod book;
 mod check;

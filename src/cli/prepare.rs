@@ -12,10 +12,10 @@ use super::live::{patiently, say};
 use super::resume::Resume;
 use crate::dataset::{Dataset, Source};
 use crate::diagnostic::{Diagnostics, Style};
-use crate::plan::Plan;
 use crate::plan::compose::Salt;
 use crate::plan::composer::{Composer, Form, Prompts};
 use crate::plan::shard::Shard;
+use crate::plan::{Plan, row_orders};
 use crate::protocol::BodyOptions;
 use crate::results::ResultsError;
 use crate::scenario::{Overrides, PromptSource, Requests, Scenario};
@@ -152,7 +152,8 @@ impl Prepared {
 
     /// How many requests the phases ask for, where each of them says so.
     pub(super) fn planned_requests(&self) -> Option<u64> {
-        let rows: u64 = self.datasets.iter().flatten().map(|dataset| dataset.all_turns()).sum();
+        let workloads = self.scenario.workloads.iter().zip(&self.datasets);
+        let rows: u64 = workloads.filter_map(|(workload, set)| workload.rows(set.as_deref())).sum();
         let counts = self.scenario.phases.iter().map(|phase| match (phase.requests, phase.duration) {
             (Some(Requests::Count(count)), None) => Some(count),
             (Some(Requests::All), None) => Some(rows),
@@ -163,17 +164,13 @@ impl Prepared {
 
     /// Composes this scenario's requests for `model`.
     pub(super) fn composer(&self, model: &str) -> Composer {
-        let rows = self.scenario.workloads.iter().zip(&self.datasets).map(|(workload, dataset)| {
-            let (PromptSource::Dataset(source), Some(dataset)) = (&workload.prompt, dataset) else {
-                return None;
-            };
-            Some(dataset.order(source, self.seed, &workload.name))
-        });
-        let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows.collect()).of_shard(self.shard);
+        let rows = row_orders(&self.scenario, &self.datasets, self.seed);
+        let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows).of_shard(self.shard);
         let forms = self.scenario.workloads.iter().zip(&self.datasets).map(|(workload, dataset)| Form {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
+                (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
                 (PromptSource::Dataset(_), None) => unreachable!("every data set was scanned above"),
             },
@@ -182,9 +179,12 @@ impl Prepared {
                 model: model.to_owned(),
                 stream: workload.request.stream,
                 temperature: Some(workload.request.temperature),
+                chat_limit: self.scenario.target.chat_limit,
                 extra: workload.request.extra.clone(),
                 ..BodyOptions::default()
             },
+            checks: workload.score.is_some(),
+            compares: workload.consistency,
         });
         // Zero where there is no sweep.
         let (point, repeat) = self.run.map_or((0, 0), |run| (run.point, run.repeat));

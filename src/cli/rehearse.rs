@@ -15,7 +15,7 @@ use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
 use super::series::{self, Played, Playing, Stage};
 use super::signals::{self, Signal};
-use super::{scraping, sim, target};
+use super::{answers, scraping, sim, target};
 use crate::client::{Client, Connector};
 use crate::clock::Clock;
 use crate::protocol::Api;
@@ -24,7 +24,7 @@ use crate::run::ahead::Source;
 use crate::run::stop::{Stop, StopSwitch};
 use crate::run::{Run, Sink};
 use crate::scenario::{Endpoint, SIMULATED_APIS, Target, TargetUrl};
-use crate::sim::{Options, Profile, Server};
+use crate::sim::{FaultPlan, Options, Profile, Server};
 use crate::stats::Progress;
 use crate::units::Nanos;
 
@@ -63,7 +63,7 @@ async fn rehearse(
     signals: Receiver<Signal>,
 ) -> Result<Exit, Failure> {
     let profile_name = profile.name().to_owned();
-    let link = Link::to(&clock, prepared, profile).await?;
+    let link = Link::to(&clock, prepared, profile, faults(args, prepared)?).await?;
     let facts = Facts {
         prepared,
         model: link.model.clone(),
@@ -94,13 +94,19 @@ struct Link {
 }
 
 impl Link {
-    async fn to(clock: &Clock, prepared: &Prepared, profile: Profile) -> Result<Link, Failure> {
+    async fn to(
+        clock: &Clock,
+        prepared: &Prepared,
+        profile: Profile,
+        faults: FaultPlan,
+    ) -> Result<Link, Failure> {
         let target = &prepared.scenario.target;
         let url = match &target.endpoint {
             Endpoint::Url(url) => url.clone(),
             Endpoint::Sim { .. } => in_memory_url()?,
         };
-        let options = Options { model: target.model.clone(), ..Options::default() };
+        let answer_key = answers::Key::of(prepared);
+        let options = Options { model: target.model.clone(), answer_key, faults, ..Options::default() };
         let server = Server::new(clock.clone(), profile, options);
         let connector = Connector::memory(move || {
             let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
@@ -125,7 +131,8 @@ impl Stage for Rehearsal<'_> {
     async fn play(&mut self, playing: Playing<'_>) -> Result<Played, Failure> {
         let Playing { prepared, collector, origin, live } = playing;
         if self.link.target != prepared.scenario.target {
-            self.link = Link::to(&self.clock, prepared, profile(self.args, prepared)?).await?;
+            let (profile, faults) = (profile(self.args, prepared)?, faults(self.args, prepared)?);
+            self.link = Link::to(&self.clock, prepared, profile, faults).await?;
         }
         let mut source = Source::inline(prepared.composer(&self.link.model));
         let watch = live.map(Watch::start);
@@ -164,12 +171,21 @@ impl Stage for Rehearsal<'_> {
     }
 }
 
+/// What goes wrong at it.
+fn faults(args: &RehearseArgs, prepared: &Prepared) -> Result<FaultPlan, Failure> {
+    let faults = match &prepared.scenario.target.endpoint {
+        Endpoint::Sim { faults, .. } => faults.clone(),
+        Endpoint::Url(_) => FaultPlan::default(),
+    };
+    Ok(faults.and(sim::faults(&args.faults)?).with_seed(prepared.seed))
+}
+
 /// The server to rehearse against.
 fn profile(args: &RehearseArgs, prepared: &Prepared) -> Result<Profile, Failure> {
     match (&args.profile, &prepared.scenario.target.endpoint) {
-        (Some(name), _) => sim::profile(name),
-        (None, Endpoint::Sim { profile }) => sim::profile(profile),
-        (None, Endpoint::Url(_)) => sim::profile(DEFAULT_PROFILE),
+        (Some(named), _) => sim::profile(&sim::source(named)?),
+        (None, Endpoint::Sim { profile, .. }) => sim::profile(profile),
+        (None, Endpoint::Url(_)) => sim::profile(&sim::source(DEFAULT_PROFILE)?),
     }
 }
 

@@ -4,13 +4,15 @@ use std::io::Write as _;
 use std::path::Path;
 
 use super::args::ReportArgs;
+use super::book::known;
 use super::exit::{Exit, Failure};
 use crate::report::course::{Course, Dot};
-use crate::report::{html, json, terminal};
+use crate::report::{self, html, json, terminal};
 use crate::results::manifest::{ClockKind, VerdictEntry};
 use crate::results::objectives::undetermined;
 use crate::results::{Folder, reader, tables, text, writer};
-use crate::stats::SummaryRow;
+use crate::stats::analysis::Step;
+use crate::stats::{Analysis, AnalysisRow, SummaryRow};
 
 /// The page's name in its folder.
 const PAGE: &str = "report.html";
@@ -24,7 +26,9 @@ pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
 
 fn report(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
     let mut dots: Vec<Vec<Dot>> = Vec::new();
+    let mut analysis = Analysis::default();
     let read = reader::read(path, |run, record| {
+        analysis.add(record);
         if dots.len() <= run {
             dots.resize(run + 1, Vec::new());
         }
@@ -39,12 +43,13 @@ fn report(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
     let page = html::page(&folder.manifest, &folder.scenario, &summary, &courses);
     let page_path = path.join(PAGE);
     writer::replace(&page_path, page.as_bytes()).map_err(Failure::unexpected)?;
+    let analysis = analyse(&folder, analysis)?;
     let told = if args.csv {
         text::file(tables::SUMMARY, &summary)
     } else if args.json {
         json::object(&folder.manifest, &summary, path)
     } else {
-        terminal::text(&folder.manifest, &summary)
+        terminal::text(&folder.manifest, &summary) + &report::analysis::text(&analysis)
     };
     // A closed pipe is the reader's choice, and the page stands.
     let _ = writeln!(std::io::stdout(), "{}", told.trim_end());
@@ -54,6 +59,19 @@ fn report(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
         let _ = writeln!(std::io::stdout(), "\n{}", page_path.display());
     }
     Ok(())
+}
+
+/// What the rows and looks of a folder say, in `analysis.csv` anew; nothing where its run is not analysed.
+pub(super) fn analyse(folder: &Folder, mut analysis: Analysis) -> Result<Vec<AnalysisRow>, Failure> {
+    if !folder.manifest.is_analysed() {
+        return Ok(Vec::new());
+    }
+    let looks = reader::read_looks(&folder.path).map_err(Failure::usage)?;
+    looks.iter().for_each(|look| analysis.add_look(look));
+    let steps = folder.runs.iter().flat_map(|run| Step::of(&run.fold, run.point, run.repeat)).collect();
+    let rows = analysis.rows(&known(&folder.manifest, steps));
+    writer::write_analysis(&folder.path, &rows).map_err(Failure::unexpected)?;
+    Ok(rows)
 }
 
 /// Objectives are judged by the figures as they are rebuilt. A run that was killed has no verdict: the one that its rows

@@ -14,16 +14,20 @@ use super::prepare::{Prepared, Purpose, prepare};
 use super::series::{self, Played, Playing, Stage};
 use super::shard::Part;
 use super::signals::{self, Signal};
-use super::{environment, host, scraping, sim, target};
+use super::{answers, environment, host, scraping, sim, target};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::results::manifest::ClockKind;
 use crate::run::Run;
 use crate::run::ahead::Source;
 use crate::run::stop::{Stop, StopSwitch};
-use crate::scenario::{Endpoint, Load, Phase, Target, TargetUrl};
-use crate::sim::{Embedded, Options};
+use crate::scenario::{Endpoint, Load, Phase, ProfileSource, Target, TargetUrl};
+use crate::sim::{Embedded, FaultPlan, Options};
 use crate::units::Nanos;
+
+/// Variables by which other programs are led to a proxy.
+const PROXIES: [&str; 6] =
+    ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"];
 
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let part = Part::read(&args.part)?;
@@ -40,8 +44,14 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     ended.map_err(|error| Failure::unexpected(format!("the runtime cannot start: {error}")))?
 }
 
-fn embed(profile: &str, api_key: Option<String>) -> Result<Embedded, Failure> {
-    let options = Options { api_key, epoch_unix_s: environment::unix_time_s(), ..Options::default() };
+fn embed(profile: &ProfileSource, faults: &FaultPlan, prepared: &Prepared) -> Result<Embedded, Failure> {
+    let options = Options {
+        api_key: prepared.key.clone(),
+        answer_key: answers::Key::of(prepared),
+        faults: faults.clone().with_seed(prepared.seed),
+        epoch_unix_s: environment::unix_time_s(),
+        ..Options::default()
+    };
     Embedded::start(sim::profile(profile)?, options)
         .map_err(|error| Failure::unexpected(format!("the embedded server cannot start: {error}")))
 }
@@ -97,8 +107,8 @@ impl Server {
     fn of(prepared: &Prepared) -> Result<Server, Failure> {
         match &prepared.scenario.target.endpoint {
             Endpoint::Url(url) => Ok(Server { url: url.clone(), embedded: None }),
-            Endpoint::Sim { profile } => {
-                let server = embed(profile, prepared.key.clone())?;
+            Endpoint::Sim { profile, faults } => {
+                let server = embed(profile, faults, prepared)?;
                 Ok(Server { url: loopback(&server)?, embedded: Some(server) })
             }
         }
@@ -221,6 +231,9 @@ fn announce(prepared: &Prepared, link: &Link, max_in_flight: usize) {
         timeouts.first_token,
         timeouts.idle,
     ));
+    if let Some(proxy) = PROXIES.into_iter().find(|name| environment::optional(name).is_some()) {
+        say(&format!("{proxy} is set and ignored: connections go straight to the target"));
+    }
     let unstated = |load: &Load| matches!(load, Load::Open { max_in_flight: None, .. });
     if scenario.phases.iter().flat_map(Phase::loads).any(|load| unstated(load.load)) {
         say(&format!("open loops hold at most {max_in_flight} requests in flight"));

@@ -13,7 +13,7 @@ use crate::client::{Client, Connector, Settings};
 use crate::clock::Clock;
 use crate::plan::shard::Shard;
 use crate::record::Outcome;
-use crate::scenario::{Load, Scenario, Scheme, Target, TargetUrl, TlsOptions, Transport};
+use crate::scenario::{Connections, Http, Load, Scenario, Scheme, Target, TargetUrl, TlsOptions, Transport};
 use crate::units::write_duration;
 
 /// In-flight limit of open loops that state none, where descriptors allow as many.
@@ -61,7 +61,7 @@ pub(super) fn client(
 pub(super) async fn stranger(clock: &Clock, url: &TargetUrl, target: &Target) -> Result<Client, Failure> {
     let TlsOptions { ca, insecure, .. } = target.transport.tls.clone();
     let tls = TlsOptions { ca, insecure, ..TlsOptions::default() };
-    let connector = Connector::resolve(url, &tls)
+    let connector = Connector::resolve(url, &tls, Http::One)
         .await
         .map_err(|error| Failure::usage(format!("{}\n  help: look at server.metrics", error.message)))?;
     let settings = Settings {
@@ -87,7 +87,7 @@ pub(super) async fn connector(url: &TargetUrl, target: &Target) -> Result<Connec
             url.authority()
         );
     }
-    Connector::resolve(url, tls).await.map_err(|error| match error.outcome {
+    Connector::resolve(url, tls, target.transport.http).await.map_err(|error| match error.outcome {
         Outcome::TlsError => {
             Failure::usage(format!("{}\n  help: look at target.url and target.tls", error.message))
         }
@@ -198,13 +198,17 @@ pub(super) fn descriptors(scenario: &Scenario, shard: Shard, embedded: bool) -> 
     // An embedded server holds the other end of each connection.
     let ends = if embedded { 2 } else { 1 };
     let connections = usize::try_from(limit.saturating_sub(OTHER_DESCRIPTORS) / ends).unwrap_or(usize::MAX);
+    let transport = &scenario.target.transport;
+    let is_shared = transport.http == Http::Two && transport.connections == Connections::Reuse;
+    // Where one connection carries many requests, descriptors are no limit that a run comes near to.
+    let places = if is_shared { usize::MAX } else { connections };
     for phase in &scenario.phases {
         let users = phase.loads().map(|load| match load.load {
             Load::Closed { users, .. } => shard.share_of(*users) as usize,
             Load::Open { .. } => 0,
         });
         let users: usize = users.sum();
-        if users > connections {
+        if users > places {
             return Err(Failure::usage(format!(
                 "phase `{}` wants {users} users, and the limit of {limit} open files allows {connections}\n  \
                  help: raise it with `ulimit -n`, or lower load.closed.users",
@@ -212,7 +216,7 @@ pub(super) fn descriptors(scenario: &Scenario, shard: Shard, embedded: bool) -> 
             )));
         }
     }
-    Ok(connections.min(MAX_IN_FLIGHT))
+    Ok(places.min(MAX_IN_FLIGHT))
 }
 
 fn sensitive(value: &str, what: &str) -> Result<HeaderValue, Failure> {

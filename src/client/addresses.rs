@@ -199,4 +199,21 @@ mod tests {
         })
         .unwrap();
     }
+
+    #[test]
+    fn c158_ports_and_descriptors_that_ran_out_are_ours_and_say_what_to_do() {
+        use nix::errno::Errno;
+        let told = |errno: Errno| {
+            let error = refused("127.0.0.1:80", &io::Error::from_raw_os_error(errno as i32));
+            (error.outcome, error.message)
+        };
+        for errno in [Errno::EADDRNOTAVAIL, Errno::EMFILE, Errno::ENFILE] {
+            let (outcome, message) = told(errno);
+            assert_eq!(outcome, Outcome::ClientError);
+            assert!(message.contains(" exhausted: "), "{message}");
+        }
+        let (outcome, message) = told(Errno::ENETUNREACH);
+        assert_eq!(outcome, Outcome::ConnectError);
+        assert!(message.starts_with("cannot connect to 127.0.0.1:80: "), "{message}");
+    }
 }

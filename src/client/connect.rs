@@ -1,6 +1,7 @@
 //! Ways to a server: TCP, TLS over TCP, a socket of the file system, or a pair of in-memory pipes. The byte stream is the one seam for I/O:
 //! all above it runs alike over each.
 
+use std::cell::Cell;
 use std::io::{self, IoSlice};
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -14,12 +15,16 @@ use tokio_rustls::client::TlsStream;
 use super::addresses::{Addresses, refused};
 use super::kernel::{KernelTime, TimedTcp};
 use super::stamp::Meter;
-use super::tls::Tls;
+use super::tls::{self, Tls};
 use crate::record::Outcome;
-use crate::scenario::{Scheme, TargetUrl, TlsOptions};
+use crate::scenario::{Http, Scheme, TargetUrl, TlsOptions};
 
 /// Opens byte streams to one server.
-pub struct Connector(Way);
+pub struct Connector {
+    way: Way,
+    /// Whether the server speaks HTTP/2, as far as that is known.
+    is_http2: Cell<bool>,
+}
 
 enum Way {
     Network { addresses: Addresses, tls: Option<Tls> },
@@ -37,16 +42,21 @@ pub struct ConnectError {
 }
 
 impl Connector {
-    /// A way to `url`; its name is resolved here, once.
+    /// A way to `url` on which `http` is spoken; its name is resolved here, once.
     ///
     /// # Errors
     /// When the name has no address, or TLS cannot be spoken under these `options`.
-    pub async fn resolve(url: &TargetUrl, options: &TlsOptions) -> Result<Connector, ConnectError> {
+    pub async fn resolve(
+        url: &TargetUrl,
+        options: &TlsOptions,
+        http: Http,
+    ) -> Result<Connector, ConnectError> {
+        let connector = |way| Connector { way, is_http2: Cell::new(http == Http::Two) };
         let tls = match url.scheme {
-            Scheme::Unix => return Ok(Connector(Way::Unix(PathBuf::from(&url.host)))),
+            Scheme::Unix => return Ok(connector(Way::Unix(PathBuf::from(&url.host)))),
             Scheme::Http => None,
             Scheme::Https => Some(
-                Tls::new(&url.host, options)
+                Tls::new(&url.host, options, http)
                     .map_err(|message| ConnectError { outcome: Outcome::TlsError, message })?,
             ),
         };
@@ -59,17 +69,23 @@ impl Connector {
         if addresses.is_empty() {
             return Err(unresolved("the name has no address".into()));
         }
-        Ok(Connector(Way::Network { addresses, tls }))
+        Ok(connector(Way::Network { addresses, tls }))
     }
 
-    /// A way to a server in this process: `open` hands one end of a new pipe to it and returns the other.
+    /// A way to a server in this process, which speaks HTTP/1.1: `open` hands one end of a new pipe to it and
+    /// returns the other.
     pub fn memory(open: impl Fn() -> DuplexStream + 'static) -> Connector {
-        Connector(Way::Memory(Box::new(open)))
+        Connector { way: Way::Memory(Box::new(open)), is_http2: Cell::new(false) }
+    }
+
+    /// Whether HTTP/2 will be spoken, as far as can be told before a connection: under TLS the server chooses.
+    pub(super) fn is_http2(&self) -> bool {
+        self.is_http2.get()
     }
 
     /// Scheme of the URLs of what it leads to.
     pub(super) fn scheme(&self) -> &'static str {
-        match &self.0 {
+        match &self.way {
             Way::Network { tls: Some(_), .. } => "https",
             Way::Network { .. } | Way::Unix(_) | Way::Memory(_) => "http",
         }
@@ -77,7 +93,7 @@ impl Connector {
 
     /// Whether the kernel may keep the times of what arrives on this way.
     pub(super) fn is_network(&self) -> bool {
-        matches!(self.0, Way::Network { .. })
+        matches!(self.way, Way::Network { .. })
     }
 
     /// Opens a stream, of whose reads `kernel` tells `meter` the times.
@@ -89,7 +105,7 @@ impl Connector {
         kernel: Option<&Rc<KernelTime>>,
         meter: &Rc<Meter>,
     ) -> Result<ByteStream, ConnectError> {
-        let (addresses, tls) = match &self.0 {
+        let (addresses, tls) = match &self.way {
             Way::Network { addresses, tls } => (addresses, tls),
             Way::Unix(path) => {
                 let opened = UnixStream::connect(path).await;
@@ -98,11 +114,14 @@ impl Connector {
             Way::Memory(open) => return Ok(ByteStream::Memory(open())),
         };
         let (address, stream) = addresses.connect().await?;
-        let stream = TimedTcp::new(stream, kernel, meter);
+        let stream = TimedTcp::new(stream, kernel.filter(|_| !self.is_http2()), meter);
         match tls {
             None => Ok(ByteStream::Tcp(stream)),
             Some(tls) => match tls.handshake(stream).await {
-                Ok(stream) => Ok(ByteStream::Tls(Box::new(stream))),
+                Ok(stream) => {
+                    self.is_http2.set(stream.get_ref().1.alpn_protocol() == Some(tls::HTTP2));
+                    Ok(ByteStream::Tls(Box::new(stream)))
+                }
                 Err(error) => Err(ConnectError {
                     outcome: Outcome::TlsError,
                     message: format!("TLS with {address} failed: {error}"),

@@ -13,6 +13,8 @@ use hyper::header::{self, HeaderName, HeaderValue};
 
 use super::Client;
 use super::account::Account;
+use super::http1::Http1;
+use super::http2::{Session, broke_rules, was_reset};
 use super::link::Link;
 use super::pool::Owner;
 use super::response::Reading;
@@ -33,6 +35,14 @@ enum Attempt {
     Refused(Outcome, RetryAfter),
     /// The connection broke before a byte of a response: outcome and text, if no other can take its place.
     Unanswered(Outcome, String),
+}
+
+/// A connection to send a request on.
+enum Obtained {
+    /// Opened for it.
+    Own(Link),
+    /// Opened for another, and carrying many.
+    Shared(Link),
 }
 
 /// An end other than a whole response.
@@ -121,13 +131,41 @@ impl Client {
             }
         }
         let began = self.clock.now();
-        let opened = self.open(owner, watch).await;
+        let obtained = self.obtain(owner, watch).await;
         timeline.connect = Some(self.clock.now().since(began));
-        timeline.new_connection = Some(true);
-        match opened {
-            Ok(link) => self.attempt(link, request, watch, timeline, hand_over).await,
+        timeline.new_connection = Some(!matches!(obtained, Ok(Obtained::Shared(_))));
+        match obtained {
+            Ok(Obtained::Own(link) | Obtained::Shared(link)) => {
+                self.attempt(link, request, watch, timeline, hand_over).await
+            }
             Err((outcome, message)) => Attempt::Unanswered(outcome, message),
         }
+    }
+
+    /// A connection where none is free: one of its own, or where connections carry many a place on the one that
+    /// somebody else is opening.
+    async fn obtain(&self, owner: Owner, watch: &mut Watch) -> Result<Obtained, (Outcome, String)> {
+        if !self.connector.is_http2() || self.connections == Connections::PerRequest {
+            return self.open(owner, watch).await.map(Obtained::Own);
+        }
+        let progress = Progress::Connecting { began: self.clock.now() };
+        while let Some(opening) = self.pool.join(owner) {
+            let mut over = pin!(opening.over());
+            let waited = poll_fn(|context| match over.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(None),
+                Poll::Pending => watch.poll(context, progress).map(Some),
+            });
+            if let Some(outcome) = waited.await {
+                return Err((outcome, watch.describe(outcome)));
+            }
+            if let Some(link) = self.pool.checkout(owner).await {
+                return Ok(Obtained::Shared(link));
+            }
+        }
+        let _opener = self.pool.begin(owner);
+        let link = self.open(owner, watch).await?;
+        self.pool.share(&link);
+        Ok(Obtained::Own(link))
     }
 
     /// Opens a connection, unless a limit passes first.
@@ -144,8 +182,21 @@ impl Client {
             Ok(Err(error)) => return Err((error.outcome, error.message)),
             Err(outcome) => return Err((outcome, watch.describe(outcome))),
         };
-        let link = Link::open(stream, self.clock.clone(), Rc::clone(&meter), owner).await;
-        link.map_err(|error| (Outcome::ConnectError, error.to_string()))
+        if !self.connector.is_http2() {
+            let connection = Http1::open(stream, self.clock.clone(), &meter).await;
+            let connection = connection.map_err(|error| (Outcome::ConnectError, error.to_string()))?;
+            return Ok(Link::over_http1(connection, Rc::clone(&meter), owner));
+        }
+        let mut shaking = pin!(Session::open(stream, self.clock.clone(), self.origin.clone()));
+        let shaken = poll_fn(|context| match shaking.as_mut().poll(context) {
+            Poll::Ready(shaken) => Poll::Ready(shaken.map_err(|message| (Outcome::ConnectError, message))),
+            Poll::Pending => watch.poll(context, progress).map(|outcome| Err((outcome, String::new()))),
+        });
+        match shaken.await {
+            Ok(session) => Ok(Link::over_http2(&session, owner)),
+            Err((outcome, message)) if message.is_empty() => Err((outcome, watch.describe(outcome))),
+            Err(failed) => Err(failed),
+        }
     }
 
     async fn attempt(
@@ -156,7 +207,7 @@ impl Client {
         timeline: &mut Timeline,
         hand_over: HandOver<'_>,
     ) -> Attempt {
-        let account = Account::open(self, timeline, &link.meter, request.keep_answer);
+        let account = Account::open(self, timeline, &link.meter, request.keep_answer || request.check_answer);
         let broken = match self.send(&mut link, request, watch).await {
             Ok(response) => {
                 let after = RetryAfter::of(response.headers());
@@ -170,6 +221,8 @@ impl Client {
         };
         let (outcome, message) = match broken {
             Broken::TimedOut(outcome) => (outcome, watch.describe(outcome)),
+            // An answer of a kind: the request is not sent again.
+            Broken::Failed(error) if was_reset(&error) => (Outcome::ConnectError, describe(&error)),
             Broken::Failed(error) if !account.has_bytes() => {
                 let message = format!("the connection ended before a response: {}", describe(&error));
                 return Attempt::Unanswered(unanswered(&error), message);
@@ -218,7 +271,11 @@ pub(super) fn outcome_of(error: &hyper::Error) -> Outcome {
         let kind = error.source().and_then(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
         matches!(kind, Some(io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput))
     };
-    if error.is_parse() || broken_framing() { Outcome::Malformed } else { Outcome::Truncated }
+    if error.is_parse() || broken_framing() || broke_rules(error) {
+        Outcome::Malformed
+    } else {
+        Outcome::Truncated
+    }
 }
 
 /// What a connection that ended without an answer means. Under TLS 1.3 a server that does not take our

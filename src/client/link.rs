@@ -1,30 +1,28 @@
-//! One HTTP/1.1 connection, polled in the task of the request that uses it: no driver task, no channel between.
+//! What carries one exchange: a connection of its own under HTTP/1.1, a stream of a shared one under HTTP/2.
 
-use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::body::{Body as _, Frame, Incoming};
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_util::rt::TokioIo;
+use hyper::body::{Frame, Incoming};
+use hyper::{Request, Response};
 
-use super::connect::ByteStream;
+use super::http1::Http1;
+use super::http2::{Http2, Session};
 use super::pool::Owner;
-use super::stamp::{Meter, Stamped};
-use crate::clock::Clock;
+use super::stamp::Meter;
 
-type Connection = http1::Connection<TokioIo<Stamped<ByteStream>>, Full<Bytes>>;
-
-/// An open connection and the account of what it carries.
+/// A way to the server that is open, and the account of what it carries.
 pub(super) struct Link {
-    sender: SendRequest<Full<Bytes>>,
-    /// `None` once it has ended, well or not. Its end of each channel goes with it, so that nobody waits for
-    /// what will not come.
-    connection: Option<Pin<Box<Connection>>>,
+    way: Way,
     pub(super) meter: Rc<Meter>,
     pub(super) owner: Owner,
+}
+
+enum Way {
+    Http1(Http1),
+    Http2(Http2),
 }
 
 /// What a response body had to say.
@@ -35,99 +33,66 @@ pub(super) enum Read {
 }
 
 impl Link {
-    /// Speaks HTTP/1.1 over `stream`.
-    ///
-    /// # Errors
-    /// None that a new stream can raise in practice; hyper reserves the right.
-    pub(super) async fn open(
-        stream: ByteStream,
-        clock: Clock,
-        meter: Rc<Meter>,
-        owner: Owner,
-    ) -> hyper::Result<Link> {
-        let stamped = Stamped::new(stream, clock, Rc::clone(&meter));
-        let (sender, connection) =
-            http1::Builder::new().writev(true).handshake(TokioIo::new(stamped)).await?;
-        Ok(Link { sender, connection: Some(Box::pin(connection)), meter, owner })
+    /// A connection that carries one exchange at a time.
+    pub(super) fn over_http1(connection: Http1, meter: Rc<Meter>, owner: Owner) -> Link {
+        Link { way: Way::Http1(connection), meter, owner }
     }
 
-    /// Looks at an idle connection: whether it can carry another request. One that the server has closed, or
-    /// on which it has said something nobody asked for, cannot.
+    /// A place on a connection that carries many.
+    pub(super) fn over_http2(session: &Rc<Session>, owner: Owner) -> Link {
+        Link { way: Way::Http2(session.take_place()), meter: Rc::default(), owner }
+    }
+
+    /// The connection that others may use at the same time.
+    pub(super) fn session(&self) -> Option<&Rc<Session>> {
+        match &self.way {
+            Way::Http1(_) => None,
+            Way::Http2(stream) => Some(stream.session()),
+        }
+    }
+
+    /// Whether others may use the same connection.
+    pub(super) fn is_shared(&self) -> bool {
+        self.session().is_some()
+    }
+
+    /// Looks at a connection: whether it can carry another request now.
     pub(super) fn poll_usable(&mut self, context: &mut Context<'_>) -> bool {
-        self.drive(context);
-        self.connection.is_some() && self.sender.is_ready()
+        match &mut self.way {
+            Way::Http1(connection) => connection.poll_usable(context),
+            Way::Http2(stream) => stream.is_usable(),
+        }
+    }
+
+    /// Lets go of the task that used it last.
+    pub(super) fn rest(&self) {
+        if let Way::Http1(connection) = &self.way {
+            connection.rest();
+        }
     }
 
     /// Sends `request` and waits for the head of the response.
-    pub(super) fn send(
-        &mut self,
-        request: hyper::Request<Full<Bytes>>,
-    ) -> impl Future<Output = hyper::Result<hyper::Response<Incoming>>> {
-        let mut response = Box::pin(self.sender.send_request(request));
-        std::future::poll_fn(move |context| {
-            self.drive(context);
-            response.as_mut().poll(context)
-        })
+    pub(super) async fn send(&mut self, request: Request<Full<Bytes>>) -> hyper::Result<Response<Incoming>> {
+        match &mut self.way {
+            Way::Http1(connection) => connection.send(request).await,
+            Way::Http2(stream) => stream.send(request, &self.meter).await,
+        }
     }
 
     /// The next piece of `body`, as far as it has arrived.
     pub(super) fn poll_body(&mut self, body: &mut Incoming, context: &mut Context<'_>) -> Poll<Read> {
-        // The connection first: it hands over one frame a poll, so the meter's latest read is the one that
-        // completed the frame.
-        self.drive(context);
-        match pin!(body).poll_frame(context) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(None) => Poll::Ready(Read::End),
-            Poll::Ready(Some(Err(error))) => Poll::Ready(Read::Failed(error)),
-            Poll::Ready(Some(Ok(frame))) => Poll::Ready(Read::Data(data_of(frame))),
-        }
-    }
-
-    fn drive(&mut self, context: &mut Context<'_>) {
-        let Some(connection) = &mut self.connection else { return };
-        // An error of the connection reaches whoever waits for the response or its body.
-        if connection.as_mut().poll(context).is_ready() {
-            self.connection = None;
+        match &mut self.way {
+            Way::Http1(connection) => connection.poll_body(body, context),
+            Way::Http2(stream) => stream.poll_body(body, &self.meter, context),
         }
     }
 }
 
-/// Trailers are no data: an empty piece.
-fn data_of(frame: Frame<Bytes>) -> Bytes {
-    frame.into_data().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use std::future::poll_fn;
-
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    use super::*;
-    use crate::units::Nanos;
-
-    #[test]
-    fn a_request_on_a_connection_that_ended_after_it_was_looked_at_fails_at_once() {
-        Clock::run_virtual(|clock| async move {
-            let (mut server, client) = tokio::io::duplex(1 << 10);
-            let mut link =
-                Link::open(ByteStream::Memory(client), clock.clone(), Rc::default(), None).await.unwrap();
-            let request = || hyper::Request::new(Full::new(Bytes::new()));
-            let answer = async {
-                assert!(server.read(&mut [0; 1 << 10]).await.unwrap() > 0);
-                server.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
-            };
-            let (response, ()) = tokio::join!(link.send(request()), answer);
-            assert!(response.unwrap().status().is_success());
-            assert!(poll_fn(|context| Poll::Ready(link.poll_usable(context))).await);
-            drop(server);
-            let answered = tokio::select! {
-                biased;
-                answered = link.send(request()) => answered,
-                () = clock.sleep_until(Nanos(1)) => panic!("it waits for an answer"),
-            };
-            assert!(answered.unwrap_err().is_canceled());
-        })
-        .unwrap();
+/// What a frame of a body says. Trailers are no data: an empty piece.
+pub(super) fn read_of(frame: Option<hyper::Result<Frame<Bytes>>>) -> Read {
+    match frame {
+        None => Read::End,
+        Some(Err(error)) => Read::Failed(error),
+        Some(Ok(frame)) => Read::Data(frame.into_data().unwrap_or_default()),
     }
 }

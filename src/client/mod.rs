@@ -7,6 +7,9 @@ mod account;
 mod addresses;
 pub mod connect;
 pub mod exchange;
+mod gate;
+mod http1;
+mod http2;
 mod kernel;
 mod link;
 mod pool;
@@ -22,12 +25,14 @@ use std::rc::Rc;
 
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::uri::Scheme;
 use hyper::{Method, Request, Uri};
 
 use crate::clock::Clock;
 use crate::protocol::Api;
 use crate::record::StampSource;
 use crate::scenario::{Connections, Retries, Stamps, Timeouts, Transport};
+use http2::Origin;
 use kernel::KernelTime;
 
 pub use connect::{ConnectError, Connector};
@@ -72,6 +77,7 @@ pub struct Client {
     /// Values that must not show in any text.
     secrets: Vec<String>,
     kernel: Option<Rc<KernelTime>>,
+    origin: Origin,
     pool: Rc<pool::Pool>,
 }
 
@@ -106,6 +112,12 @@ impl Client {
             headers.insert(name, value);
         }
         let timed = settings.transport.stamps == Stamps::Kernel && connector.is_network();
+        let origin = Origin {
+            scheme: if connector.scheme() == "https" { Scheme::HTTPS } else { Scheme::HTTP },
+            authority: settings.authority.parse().map_err(|error| {
+                SettingsError(format!("host `{}` cannot stand in a request: {error}", settings.authority))
+            })?,
+        };
         let kernel = timed.then(|| KernelTime::new(&clock)).flatten().map(Rc::new);
         Ok(Client {
             clock,
@@ -121,6 +133,7 @@ impl Client {
             headers,
             secrets,
             kernel,
+            origin,
             pool: Rc::default(),
         })
     }
@@ -130,8 +143,8 @@ impl Client {
     pub fn stamp_source(&self) -> StampSource {
         match &self.kernel {
             _ if self.clock.is_virtual() => StampSource::Virtual,
-            Some(_) => StampSource::Kernel,
-            None => StampSource::Read,
+            Some(_) if !self.connector.is_http2() => StampSource::Kernel,
+            _ => StampSource::Read,
         }
     }
 

@@ -16,7 +16,7 @@ use super::exchange::{HandOver, describe, outcome_of};
 use super::link::{Link, Read};
 use super::settle::settle;
 use super::watch::{Progress, Watch};
-use crate::protocol::{Answer, Failure, Step, error_message};
+use crate::protocol::{Answer, Decoder, Failure, Step, error_message};
 use crate::record::{Outcome, Reads, Stamp, Timeline, Usage};
 use crate::units::Nanos;
 use crate::wire::Parser;
@@ -81,8 +81,17 @@ impl<'a> Reading<'a> {
     async fn stream(mut self, hand_over: HandOver<'_>) -> Outcome {
         let mut parser = Parser::new(self.client.api.framing());
         let mut bearing = Bearing::default();
+        // What is no event and begins like JSON, in case nothing else comes.
+        let mut stray = Vec::new();
         loop {
             let piece = self.next().await;
+            if let Piece::Data(bytes) = &piece
+                && (!stray.is_empty() || bytes.first() == Some(&b'{'))
+                && self.is_blank()
+            {
+                let room = REFUSAL_LIMIT_BYTES - stray.len();
+                stray.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            }
             let (at, read) = (self.latest, self.link.meter.reads.get());
             let Account { timeline, decoder, .. } = &mut self.account;
             let mut take = |event: Event<'_>| {
@@ -101,7 +110,8 @@ impl<'a> Reading<'a> {
             match fed {
                 Ok(ControlFlow::Continue(())) if !is_end => {}
                 Ok(_) => {
-                    let outcome = if is_end { self.conclude_end(&parser) } else { self.conclude(None) };
+                    let outcome =
+                        if is_end { self.conclude_end(&parser, &stray) } else { self.conclude(None) };
                     self.settle().await;
                     return outcome;
                 }
@@ -198,7 +208,8 @@ impl<'a> Reading<'a> {
 
     /// Decides the outcome of a stream whose body has ended. What stood unfinished at the end has been taken for
     /// an event: if it made no sense, the end cut it in two, and it counts neither way.
-    fn conclude_end(&mut self, parser: &Parser) -> Outcome {
+    /// A bare document is told from other strays by `stray`, its beginning.
+    fn conclude_end(&mut self, parser: &Parser, stray: &[u8]) -> Outcome {
         let answer = self.account.decoder.answer();
         if let Some(Failure::Malformed(_)) = answer.failure {
             let mut answer = answer.clone();
@@ -207,6 +218,14 @@ impl<'a> Reading<'a> {
             return self.conclude_as(judge(&answer, Some((Outcome::Truncated, message)), false));
         }
         let is_foreign = self.is_blank() && parser.foreign_lines() > 0;
+        if is_foreign {
+            let mut document = Decoder::new(self.client.api, None);
+            if document.document(stray) == Step::Error
+                && let Some(failure) = &document.answer().failure
+            {
+                return self.conclude_as((Outcome::StreamError, Some(failure.text().to_owned())));
+            }
+        }
         self.conclude(is_foreign.then(|| (Outcome::Malformed, "the body is no event stream".to_owned())))
     }
 

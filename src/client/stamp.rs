@@ -12,6 +12,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::record::StampSource;
@@ -55,6 +56,8 @@ pub(super) struct Meter {
     pub(super) received: Cell<u64>,
     /// Bytes written.
     pub(super) sent: Cell<u64>,
+    /// Told at the first read of all.
+    pub(super) heard: Notify,
 }
 
 impl Meter {
@@ -98,7 +101,20 @@ impl Meter {
         if self.first_read.get().is_none() {
             self.first_read.set(Some(at));
         }
-        self.reads.set(self.reads.get() + 1);
+        if self.reads.replace(self.reads.get() + 1) == 0 {
+            self.heard.notify_one();
+        }
+        self.received.set(self.received.get() + bytes as u64);
+    }
+
+    /// Notes `bytes` of one stream of the connection that `whole` is the meter of, with its latest read.
+    pub(super) fn follow(&self, whole: &Meter, bytes: usize) {
+        let at = whole.last_read.get();
+        self.last_read.set(at);
+        if self.first_read.get().is_none() {
+            self.first_read.set(Some(at));
+        }
+        self.reads.set(whole.reads.get());
         self.received.set(self.received.get() + bytes as u64);
     }
 }

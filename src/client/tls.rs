@@ -9,26 +9,34 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore,
+    SignatureScheme,
+};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::scenario::TlsOptions;
+use crate::scenario::{Http, TlsOptions};
+
+/// What HTTP/2 is called in a handshake.
+pub(super) const HTTP2: &[u8] = b"h2";
+const HTTP1: &[u8] = b"http/1.1";
 
 /// Makes TLS sessions to one named server.
 pub(super) struct Tls {
     connector: TlsConnector,
     server_name: ServerName<'static>,
+    http: Http,
 }
 
 impl Tls {
     /// Prepares sessions to `host`, whose certificate must be valid for that name or address, or for the one of
-    /// `options`.
+    /// `options`, to speak `http` in.
     ///
     /// # Errors
     /// When the name cannot stand in a certificate, or a file of `options` does not hold what it should.
-    pub(super) fn new(host: &str, options: &TlsOptions) -> Result<Tls, String> {
+    pub(super) fn new(host: &str, options: &TlsOptions, http: Http) -> Result<Tls, String> {
         let name = options.server_name.as_deref().unwrap_or(host);
         let server_name = ServerName::try_from(name.to_owned())
             .map_err(|_| format!("`{name}` is no name that a certificate can bear"))?;
@@ -49,26 +57,41 @@ impl Tls {
                     .map_err(|error| format!("the certificate of `{name}` cannot be shown: {error}"))?
             }
         };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Tls { connector: TlsConnector::from(Arc::new(config)), server_name })
+        let spoken: &[&[u8]] = match http {
+            Http::Auto => &[HTTP2, HTTP1],
+            Http::One => &[HTTP1],
+            Http::Two => &[HTTP2],
+        };
+        config.alpn_protocols = spoken.iter().map(|name| name.to_vec()).collect();
+        Ok(Tls { connector: TlsConnector::from(Arc::new(config)), server_name, http })
     }
 
     /// Shakes hands over `stream`.
     ///
     /// # Errors
-    /// What is wrong with the certificate, or what broke the connection.
+    /// What is wrong with the certificate, what broke the connection, or that the server does not speak what the
+    /// scenario asks for.
     pub(super) async fn handshake<S>(&self, stream: S) -> Result<TlsStream<S>, String>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
         let shaken = self.connector.connect(self.server_name.clone(), stream).await;
-        shaken.map_err(|error| describe(&error))
+        let shaken = shaken.map_err(|error| describe(&error))?;
+        if self.http == Http::Two && shaken.get_ref().1.alpn_protocol() != Some(HTTP2) {
+            return Err(NO_HTTP2.to_owned());
+        }
+        Ok(shaken)
     }
 }
+
+const NO_HTTP2: &str = "the server does not offer HTTP/2: leave target.http out, or set it to \"1.1\"";
 
 /// What a failed handshake means and, where the scenario can mend it, how.
 fn describe(error: &io::Error) -> String {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
+    if matches!(cause, Some(Error::AlertReceived(AlertDescription::NoApplicationProtocol))) {
+        return NO_HTTP2.to_owned();
+    }
     let Some(Error::InvalidCertificate(reason)) = cause else {
         return match error.kind() {
             io::ErrorKind::UnexpectedEof => "the server hung up during the handshake".to_owned(),

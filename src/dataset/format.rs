@@ -1,6 +1,8 @@
 //! The formats a data set can have, and how each is told from the others.
 
+use super::reader::Columns;
 use super::records::Container;
+use super::trace::TimeUnit;
 
 /// How a file carries its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,15 @@ pub enum Format {
     LongBench,
     /// `{"context": "…", "question": "…", "choice_A": "…", …, "answer": "B"}`.
     LongBenchV2,
+    /// `{"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": […]}`: a trace in
+    /// milliseconds, blocks of 512 tokens.
+    Mooncake,
+    /// The same with `chat_id`, in seconds, blocks of 16 tokens: Qwen-Bailian.
+    Bailian,
+    /// Records with `TIMESTAMP` (a date), `ContextTokens`, `GeneratedTokens`.
+    Azure,
+    /// Records with `Timestamp` (seconds), `Request tokens`, `Response tokens`.
+    BurstGpt,
     /// JSON objects with fields that the scenario names.
     Jsonl,
     /// Records with columns that the scenario names.
@@ -31,7 +42,7 @@ pub enum Format {
 
 impl Format {
     /// Every format.
-    pub const ALL: [Format; 11] = [
+    pub const ALL: [Format; 15] = [
         Format::Gsm8k,
         Format::Math,
         Format::ShareGpt,
@@ -41,6 +52,10 @@ impl Format {
         Format::Prompts,
         Format::LongBench,
         Format::LongBenchV2,
+        Format::Mooncake,
+        Format::Bailian,
+        Format::Azure,
+        Format::BurstGpt,
         Format::Jsonl,
         Format::Csv,
     ];
@@ -57,6 +72,10 @@ impl Format {
             Format::Prompts => "prompts",
             Format::LongBench => "longbench",
             Format::LongBenchV2 => "longbench-v2",
+            Format::Mooncake => "mooncake",
+            Format::Bailian => "bailian",
+            Format::Azure => "azure",
+            Format::BurstGpt => "burstgpt",
             Format::Jsonl => "jsonl",
             Format::Csv => "csv",
         }
@@ -72,6 +91,24 @@ impl Format {
         matches!(self, Format::Jsonl | Format::Csv)
     }
 
+    /// Columns and block size that belong to a trace.
+    pub(super) fn trace(self) -> Option<(Columns, Option<u32>)> {
+        let (time, unit, prompt, output, block) = match self {
+            Format::Mooncake => ("timestamp", TimeUnit::Ms, "input_length", "output_length", Some(512)),
+            Format::Bailian => ("timestamp", TimeUnit::S, "input_length", "output_length", Some(16)),
+            Format::Azure => ("TIMESTAMP", TimeUnit::Date, "ContextTokens", "GeneratedTokens", None),
+            Format::BurstGpt => ("Timestamp", TimeUnit::S, "Request tokens", "Response tokens", None),
+            _ => return None,
+        };
+        let columns = Columns {
+            time: Some((time.to_owned(), unit)),
+            prompt_tokens: Some(prompt.to_owned()),
+            output_tokens: Some(output.to_owned()),
+            ..Columns::default()
+        };
+        Some((columns, block))
+    }
+
     /// What a row must hold.
     pub(super) fn needs(self) -> &'static str {
         match self {
@@ -84,6 +121,9 @@ impl Format {
             Format::Prompts => "`prompt` as text, once, or be a text itself",
             Format::LongBench => "`context`, `input` and `answers`",
             Format::LongBenchV2 => "`context`, `question`, `choice_A` to `choice_D` and `answer`",
+            Format::Mooncake | Format::Bailian => "`timestamp`, `input_length` and `output_length`",
+            Format::Azure => "`TIMESTAMP`, `ContextTokens` and `GeneratedTokens`",
+            Format::BurstGpt => "`Timestamp`, `Request tokens` and `Response tokens`",
             Format::Jsonl | Format::Csv => "text in the columns that the scenario names",
         }
     }
@@ -101,12 +141,17 @@ impl Format {
             Format::Prompts => has("prompt"),
             Format::LongBench => has("context") && has("input") && has("answers"),
             Format::LongBenchV2 => has("context") && has("question") && has("choice_A"),
+            Format::Mooncake => has("input_length") && has("timestamp") && !has("chat_id"),
+            Format::Bailian => has("input_length") && has("timestamp") && has("chat_id"),
+            Format::Azure => has("ContextTokens") && has("GeneratedTokens"),
+            Format::BurstGpt => has("Request tokens") && has("Response tokens"),
             Format::Jsonl | Format::Csv => false,
         }
     }
 
     /// Whether files of this format can be cut so.
     pub(super) fn comes_in(self, container: Container) -> bool {
-        (self == Format::Csv) == matches!(container, Container::Csv { .. })
+        let is_csv = matches!(self, Format::Csv | Format::Azure | Format::BurstGpt);
+        is_csv == matches!(container, Container::Csv { .. })
     }
 }

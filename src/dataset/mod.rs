@@ -20,14 +20,16 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 pub use format::Format;
 pub use order::{RowOrder, WhenExhausted};
 pub use reader::Columns;
-pub use row::{Row, Turn};
+pub use row::{Row, Size, Turn};
 pub use scan::{ScanError, SkipReason, Skipped};
 pub use template::{Template, TemplateError};
-pub use trace::{TimeUnit, Trace, TraceError, TraceFormat, TraceSource};
+pub use trace::{TimeUnit, Trace, TraceError, TraceFormat, TraceSource, faster};
 
 use crate::diagnostic::{Diagnostic, Location};
 use crate::prompt::Message;
@@ -53,6 +55,45 @@ pub struct Source {
     pub few_shot: Option<FewShot>,
     /// Whether every turn but the last must have its answer in the file.
     pub needs_answers: bool,
+    /// Whether every row must say how long its answer is, and requests ask for that.
+    pub uses_output_tokens: bool,
+    /// Of a trace: the time whose rows are used; `None` for all.
+    pub span: Option<Span>,
+}
+
+/// A part of a trace, in its own time from its first row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its begin.
+    pub from: Duration,
+    /// Its end, not included; `None` for that of the trace.
+    pub to: Option<Duration>,
+}
+
+impl Span {
+    /// The part of `window` after `skip`.
+    pub fn new(skip: Duration, window: Option<Duration>) -> Span {
+        Span { from: skip, to: window.map(|window| skip.saturating_add(window)) }
+    }
+
+    /// The least part that holds both.
+    #[must_use]
+    pub fn with(self, other: Span) -> Span {
+        Span { from: self.from.min(other.from), to: self.to.zip(other.to).map(|(a, b)| a.max(b)) }
+    }
+
+    fn holds(self, at: Duration) -> bool {
+        at >= self.from && self.to.is_none_or(|to| at < to)
+    }
+}
+
+/// What a row says of lengths, in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lengths {
+    /// Of the prompt, where it stands in place of a text.
+    pub prompt: Option<u32>,
+    /// Of the answer.
+    pub output: Option<u32>,
 }
 
 impl Source {
@@ -67,6 +108,8 @@ impl Source {
             template: None,
             few_shot: None,
             needs_answers: false,
+            uses_output_tokens: false,
+            span: None,
         }
     }
 }
@@ -91,6 +134,12 @@ pub struct Dataset {
     repeated: u64,
     mended: u64,
     examples: Vec<Message>,
+    /// Of each row, where rows state them.
+    lengths: Arc<[Lengths]>,
+    /// Of each row of a trace, from the first of the file, ascending.
+    times: Arc<[Duration]>,
+    unsorted: u64,
+    outside: u64,
 }
 
 /// Where a row stands in the file, and how many turns it has.
@@ -120,10 +169,36 @@ impl Dataset {
     /// stream shuffles them.
     pub fn order(&self, source: &Source, seed: Seed, workload: &str) -> RowOrder {
         let order = RowOrder::new(self.rows(), source.shuffle, source.when_exhausted, seed, workload);
+        let order = order.with_lengths(Arc::clone(&self.lengths)).with_times(Arc::clone(&self.times));
         if !self.is_conversations() {
             return order;
         }
         order.of_conversations(self.rows.iter().map(|extent| extent.turns).collect())
+    }
+
+    /// Whether its rows state lengths in place of texts.
+    pub fn is_sized(&self) -> bool {
+        self.lengths.first().is_some_and(|lengths| lengths.prompt.is_some())
+    }
+
+    /// What each row says of lengths; empty where rows are texts.
+    pub fn lengths(&self) -> &[Lengths] {
+        &self.lengths
+    }
+
+    /// When each row was sent, from the first of the file, ascending; empty where rows have no times.
+    pub fn times(&self) -> &[Duration] {
+        &self.times
+    }
+
+    /// Rows of a trace that came earlier than the one before; they were sorted.
+    pub fn unsorted(&self) -> u64 {
+        self.unsorted
+    }
+
+    /// Rows of a trace that are not in the time that is used.
+    pub fn outside(&self) -> u64 {
+        self.outside
     }
 
     /// Turns of all good rows.
@@ -183,6 +258,9 @@ impl Dataset {
         if row.turns.len() != extent.turns as usize {
             return Err(RowError::Changed);
         }
+        if row.size.is_some() {
+            return Ok(row);
+        }
         row.turns[0].said.splice(0..0, self.examples.iter().cloned());
         Ok(row)
     }
@@ -215,6 +293,12 @@ impl Dataset {
             let warning = Diagnostic::warning(message).at(Location::file(&*file));
             warning.help("left out are blank ones and answers before the first question, joined neighbours of one role")
         });
+        let of_unsorted = (self.unsorted > 0).then(|| {
+            let message = format!("{} rows of the trace are earlier than the one before", self.unsorted);
+            let warning = Diagnostic::warning(message).at(Location::file(&*file));
+            warning.help("they were sorted; times count from the first row")
+        });
+        let of_mended = of_mended.into_iter().chain(of_unsorted);
         of_skipped.chain(of_mended).chain(of_repeated).collect()
     }
 }

@@ -1,7 +1,9 @@
 //! The order in which rows are taken.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use super::Lengths;
 use crate::seed::{Seed, Stream};
 
 /// What follows when every row has been taken.
@@ -39,6 +41,10 @@ pub struct RowOrder {
     shuffle: Option<Shuffle>,
     /// How many turns each row has, where rows are conversations.
     turns: Option<Arc<[u32]>>,
+    /// Of each row, where rows state them.
+    lengths: Option<Arc<[Lengths]>>,
+    /// Of each row of a trace, ascending.
+    times: Option<Arc<[Duration]>>,
 }
 
 #[derive(Clone)]
@@ -64,6 +70,8 @@ impl RowOrder {
             repeats: when_exhausted == WhenExhausted::Repeat,
             shuffle,
             turns: None,
+            lengths: None,
+            times: None,
         };
         order.begin_pass();
         order
@@ -73,6 +81,30 @@ impl RowOrder {
     #[must_use]
     pub fn of_conversations(self, turns: Arc<[u32]>) -> RowOrder {
         RowOrder { turns: Some(turns), ..self }
+    }
+
+    /// The same order of rows that state their lengths.
+    #[must_use]
+    pub fn with_lengths(self, lengths: Arc<[Lengths]>) -> RowOrder {
+        RowOrder { lengths: Some(lengths), ..self }
+    }
+
+    /// The same order of rows that were recorded at these times.
+    #[must_use]
+    pub fn with_times(self, times: Arc<[Duration]>) -> RowOrder {
+        RowOrder { times: Some(times), ..self }
+    }
+
+    /// What a row says of lengths.
+    pub fn lengths(&self, row: u32) -> Option<Lengths> {
+        self.lengths.as_ref()?.get(row as usize).copied()
+    }
+
+    /// Goes on with the first row recorded at `at` or later.
+    pub fn seek(&mut self, at: Duration) {
+        if let Some(times) = &self.times {
+            self.taken = times.partition_point(|time| *time < at) as u32;
+        }
     }
 
     /// Turns of a row; `None` where rows are no conversations.

@@ -13,8 +13,21 @@ pub struct Row {
     pub truth: Option<String>,
     /// Tokens of the answer, where the file states them.
     pub output_tokens: Option<u32>,
+    /// What a trace says of the prompt in place of its text; its only turn then says nothing.
+    pub size: Option<Size>,
     /// Whether messages were left out or joined to make turns of them.
     pub is_mended: bool,
+}
+
+/// A prompt of which only the length is known, and what of it others have too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Its length.
+    pub prompt_tokens: u32,
+    /// One id for each block of it, in order: equal ids, equal tokens. Empty where the trace has none.
+    pub blocks: Vec<u64>,
+    /// Tokens of a block; the last may be shorter.
+    pub block_tokens: u32,
 }
 
 /// One question and the answer that was recorded with it.
@@ -39,6 +52,12 @@ impl Row {
     pub(super) fn question(prompt: String, answer: Option<String>, truth: Option<String>) -> Row {
         let turns = vec![Turn { said: vec![Message::user(prompt)], answer }];
         Row { turns, truth, ..Row::default() }
+    }
+
+    /// A row of a trace.
+    pub(super) fn sized(size: Size, output_tokens: Option<u32>) -> Row {
+        let turns = vec![Turn { said: Vec::new(), answer: None }];
+        Row { turns, output_tokens, size: Some(size), ..Row::default() }
     }
 
     /// A conversation out of messages in order, by these rules: blank ones are left out, as are answers before the

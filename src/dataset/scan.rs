@@ -7,6 +7,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, BufReader, Seek as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::de::IgnoredAny;
 
@@ -15,7 +16,7 @@ use super::reader::{Header, Reader, example, is_message};
 use super::records::{Container, LONGEST, Record, Records};
 use super::row::Row;
 use super::unpack::unpacked;
-use super::{Dataset, Extent, FewShot, Source};
+use super::{Dataset, Extent, FewShot, Lengths, Source};
 use crate::diagnostic::{Diagnostic, Location};
 use crate::prompt::Message;
 
@@ -39,6 +40,14 @@ pub enum SkipReason {
     Cells,
     /// A number of tokens that is none.
     Number,
+    /// A prompt or an answer of no tokens, as traces have for requests that failed.
+    Zero,
+    /// A trace's row without a time.
+    Time,
+    /// Ids of blocks that are not one for each block of the prompt.
+    Blocks,
+    /// The file does not say how long the answer is.
+    NoLength,
     /// A text of the row is blank.
     Blank,
     /// A conversation in which no user says anything.
@@ -66,6 +75,10 @@ impl SkipReason {
             SkipReason::NotJson => "not valid JSON",
             SkipReason::Cells => "not as many cells as the header, or broken quotes",
             SkipReason::Number => "a number of tokens that is not a whole one of at least 1",
+            SkipReason::Zero => "a prompt or an answer of no tokens",
+            SkipReason::Time => "no time that can be read",
+            SkipReason::Blocks => "not one id for each block of the prompt",
+            SkipReason::NoLength => "the length of the answer is not stated",
             SkipReason::Blank => "a text is blank",
             SkipReason::NoQuestion => "no user says anything in it",
             SkipReason::Role => "a message of another role than user, assistant and system",
@@ -145,6 +158,13 @@ pub enum ScanError {
         /// How many are wanted.
         wanted: usize,
     },
+    /// It has rows, and none in the time that is used.
+    Outside {
+        /// The file.
+        path: PathBuf,
+        /// Rows with a time.
+        rows: u64,
+    },
     /// It has more than 2³² rows.
     TooManyRows(PathBuf),
 }
@@ -187,6 +207,9 @@ impl ScanError {
             ScanError::NoTemplate { path, .. } => {
                 problem.at(file(path)).help("leave `template` out: their turns are sent as they stand")
             }
+            ScanError::Outside { path, .. } => {
+                problem.at(file(path)).help("see `skip` and `window` of `load.trace`, both in trace time")
+            }
             ScanError::FewExamples { path, .. } => {
                 problem.at(file(path)).help("lower `few_shot.count`, or name another file")
             }
@@ -227,6 +250,9 @@ impl fmt::Display for ScanError {
             }
             ScanError::FewExamples { path, found, wanted } => {
                 write!(f, "{wanted} examples are wanted of {}, and {found} rows have an answer", name(path))
+            }
+            ScanError::Outside { path, rows } => {
+                write!(f, "none of the {rows} arrivals of {} lies in the window", name(path))
             }
             ScanError::TooManyRows(path) => write!(f, "{} has more than 4,294,967,295 rows", name(path)),
         }
@@ -277,13 +303,14 @@ fn container(file: &File, source: &Source) -> io::Result<Container> {
     let opening = first_line.first().copied();
     let is_json = matches!(opening, Some(b'{' | b'[' | b'"'));
     let is_named = source.columns.all().next().is_some() || source.template.is_some();
+    let header = Header::of(&String::from_utf8_lossy(first_line));
+    let csv = Container::Csv { delimiter: header.delimiter };
     let is_csv = match source.format {
-        Some(format) => format.comes_in(Container::Csv { delimiter: b',' }),
-        None => is_named && !is_json,
+        Some(format) => format.comes_in(csv),
+        None => !is_json && (is_named || known_by(&header).is_some()),
     };
     if is_csv {
-        let Header { delimiter, .. } = Header::of(&String::from_utf8_lossy(first_line));
-        return Ok(Container::Csv { delimiter });
+        return Ok(csv);
     }
     if opening != Some(b'[') {
         return Ok(Container::Lines);
@@ -295,6 +322,12 @@ fn container(file: &File, source: &Source) -> io::Result<Container> {
     Ok(if is_message(&element) { Container::Lines } else { Container::List })
 }
 
+/// The format of a CSV by its header.
+fn known_by(header: &Header) -> Option<Format> {
+    let formats = [Format::Azure, Format::BurstGpt];
+    formats.into_iter().find(|format| format.claims(|name| header.place(name).is_some()))
+}
+
 struct Scan<'a> {
     source: &'a Source,
     /// Once the format is known.
@@ -303,26 +336,53 @@ struct Scan<'a> {
     hashes: Vec<u64>,
     skipped: Vec<Skipped>,
     mended: u64,
+    /// Of each row, where it is wanted.
+    lengths: Vec<Lengths>,
+    times: Vec<Duration>,
+    /// Time of the first row that has one.
+    origin: Option<i128>,
+    last: i128,
+    unsorted: u64,
+    outside: u64,
 }
 
 impl Scan<'_> {
     fn new(source: &Source) -> Scan<'_> {
-        let reader =
-            source.format.filter(|format| *format != Format::Csv).map(|format| reader(source, format));
+        let format = source.format.filter(|format| format.comes_in(Container::Lines));
+        let reader = format.map(|format| reader(source, format));
         let (rows, hashes, skipped) = (Vec::new(), Vec::new(), Vec::new());
-        Scan { source, reader, rows, hashes, skipped, mended: 0 }
+        let (lengths, times) = (Vec::new(), Vec::new());
+        let (origin, last) = (None, i128::MIN);
+        let [mended, unsorted, outside] = [0; 3];
+        Scan {
+            source,
+            reader,
+            rows,
+            hashes,
+            skipped,
+            mended,
+            lengths,
+            times,
+            origin,
+            last,
+            unsorted,
+            outside,
+        }
     }
 
     /// Takes the header of a CSV.
     fn begin(&mut self, text: &[u8]) -> Result<(), ScanError> {
         let header = Header::of(&String::from_utf8_lossy(text));
-        let template = self.source.template.iter().flat_map(|template| template.columns());
-        let named = self.source.columns.all().map(|(_, name)| name).chain(template);
+        let is_named = self.source.columns.all().next().is_some();
+        let known = known_by(&header).filter(|_| !is_named);
+        let reader = reader(self.source, self.source.format.or(known).unwrap_or(Format::Csv));
+        let template = reader.template.iter().flat_map(|template| template.columns());
+        let named = reader.columns.all().map(|(_, name)| name).chain(template);
         if let Some(name) = named.into_iter().find(|name| header.place(name).is_none()) {
             let (path, name) = (self.source.path.clone(), name.to_owned());
             return Err(ScanError::NoColumn { path, name, header: header.names });
         }
-        self.reader = Some(Reader { header, ..reader(self.source, Format::Csv) });
+        self.reader = Some(Reader { header, ..reader });
         Ok(())
     }
 
@@ -338,17 +398,57 @@ impl Scan<'_> {
         if text.trim_ascii().is_empty() {
             return Ok(());
         }
+        let time = match &self.reader {
+            Some(reader) => reader.time(text),
+            None => Ok(None),
+        };
+        let within = match time.map(|time| time.map(|time| self.within(time))) {
+            Err(reason) => {
+                self.skip(reason, record.line);
+                return Ok(());
+            }
+            Ok(Some(None)) => {
+                self.outside += 1;
+                return Ok(());
+            }
+            Ok(within) => within.flatten(),
+        };
         let row = match &self.reader {
             Some(reader) => reader.read(text),
             None => self.detect(text, record, container)?,
         };
+        // The first row of all tells the format; only then its time can be read.
+        let within = match (within, &self.reader) {
+            (None, Some(reader)) if reader.columns.time.is_some() && row.is_ok() => {
+                let time = reader.time(text).ok().flatten().and_then(|time| self.within(time));
+                if time.is_none() {
+                    self.outside += 1;
+                    return Ok(());
+                }
+                time
+            }
+            (within, _) => within,
+        };
         match row.and_then(|row| self.usable(row)) {
-            Ok(row) => self.keep(&row, record),
+            Ok(row) => {
+                self.times.extend(within);
+                self.keep(&row, record)
+            }
             Err(reason) => {
                 self.skip(reason, record.line);
                 Ok(())
             }
         }
+    }
+
+    /// A time from that of the first row, if it is one of those that are used.
+    fn within(&mut self, time: i128) -> Option<Duration> {
+        self.unsorted += u64::from(time < self.last);
+        self.last = time;
+        let from_first = time.saturating_sub(*self.origin.get_or_insert(time));
+        let at = Duration::from_nanos(u64::try_from(from_first).ok()?);
+        let is_used = self.source.span.is_none_or(|span| span.holds(at));
+        is_used.then_some(at)
     }
 
     /// Whether all that the scenario wants of a row is there.
@@ -360,6 +460,9 @@ impl Scan<'_> {
         if self.source.needs_answers && carried.into_iter().any(|turn| turn.answer.is_none()) {
             return Err(SkipReason::NoAnswer);
         }
+        if self.source.uses_output_tokens && row.output_tokens.is_none() {
+            return Err(SkipReason::NoLength);
+        }
         Ok(row)
     }
 
@@ -370,6 +473,13 @@ impl Scan<'_> {
         let turns = u32::try_from(row.turns.len()).unwrap_or(u32::MAX);
         self.rows.push(Extent { offset: record.offset, length: record.length as u32, turns });
         self.mended += u64::from(row.is_mended);
+        if row.size.is_some() || self.source.uses_output_tokens {
+            let prompt = row.size.as_ref().map(|size| size.prompt_tokens);
+            self.lengths.push(Lengths { prompt, output: row.output_tokens });
+        }
+        if row.size.is_some() {
+            return Ok(());
+        }
         // A hasher made by `new` has fixed keys: the count is the same in every run.
         let mut hasher = DefaultHasher::new();
         row.system.hash(&mut hasher);
@@ -443,13 +553,25 @@ impl Scan<'_> {
     }
 
     fn finish(self, file: File) -> Result<Dataset, ScanError> {
-        let Scan { source, reader, rows, mut hashes, mut skipped, mended } = self;
+        let Scan { source, reader, mut rows, mut hashes, mut skipped, mended, .. } = self;
+        let (mut lengths, mut times) = (self.lengths, self.times);
+        if !times.is_sorted() {
+            // Of equal times the first of the file stays the first.
+            let mut order: Vec<usize> = (0..times.len()).collect();
+            order.sort_by_key(|place| times[*place]);
+            times = order.iter().map(|place| times[*place]).collect();
+            rows = order.iter().map(|place| rows[*place]).collect();
+            if !lengths.is_empty() {
+                lengths = order.iter().map(|place| lengths[*place]).collect();
+            }
+        }
         let path = source.path.clone();
         skipped.sort_by_key(|skipped| skipped.reason);
         let (Some(reader), false) = (reader, rows.is_empty()) else {
             let first =
                 skipped.iter().filter_map(|skipped| Some((*skipped.lines.first()?, skipped.reason))).min();
             return Err(match first {
+                _ if self.outside > 0 => ScanError::Outside { path, rows: self.outside },
                 Some((line, reason)) => ScanError::NoGoodRow { path, format: source.format, line, reason },
                 None => ScanError::Empty(path),
             });
@@ -461,13 +583,28 @@ impl Scan<'_> {
         let repeated = hashes.windows(2).filter(|pair| pair[0] == pair[1]).count() as u64;
         let examples = source.few_shot.as_ref().map(|few_shot| examples(source, &reader, few_shot));
         let examples = examples.transpose()?.unwrap_or_default();
-        Ok(Dataset { file, path, reader, rows, skipped, repeated, mended, examples })
+        let (unsorted, outside) = (self.unsorted, self.outside);
+        let (lengths, times) = (lengths.into(), times.into());
+        Ok(Dataset {
+            file,
+            path,
+            reader,
+            rows,
+            skipped,
+            repeated,
+            mended,
+            examples,
+            lengths,
+            times,
+            unsorted,
+            outside,
+        })
     }
 }
 
 fn reader(source: &Source, format: Format) -> Reader {
-    let (columns, template) = (source.columns.clone(), source.template.clone());
-    Reader { format, columns, template, header: Header::NONE }
+    let (columns, block_tokens) = format.trace().unwrap_or_else(|| (source.columns.clone(), None));
+    Reader { format, columns, template: source.template.clone(), header: Header::NONE, block_tokens }
 }
 
 /// The first good rows of another file of the same format, each with its answer.

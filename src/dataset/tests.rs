@@ -1,6 +1,7 @@
 //! Data sets read from real files.
 
 mod formats;
+mod traces;
 
 use std::io::Write as _;
 
@@ -148,7 +149,7 @@ fn a_file_without_a_good_row_is_refused_with_what_is_expected() {
     insta::assert_snapshot!(refusal(b"\nQ: 2+2?\n", None), @r#"
 error: no row of the data set `rows.jsonl` has a known format
 --> rows.jsonl:2
- = help: known by their fields are gsm8k, math, sharegpt, messages, batch, turns, prompts, longbench, longbench-v2; for other rows say `format = "jsonl"` or `"csv"` and name the columns: `columns.prompt = "question"`
+ = help: known by their fields are gsm8k, math, sharegpt, messages, batch, turns, prompts, longbench, longbench-v2, mooncake, bailian, azure, burstgpt; for other rows say `format = "jsonl"` or `"csv"` and name the columns: `columns.prompt = "question"`
 "#);
 }
 

@@ -155,7 +155,7 @@ impl TimeUnit {
     }
 
     /// A time as text, in nanoseconds from whatever it counts from.
-    fn read(self, text: &str) -> Option<i128> {
+    pub(super) fn read(self, text: &str) -> Option<i128> {
         let text = text.trim();
         match self.ns() {
             Some(ns) => decimal(text, ns),
@@ -221,10 +221,7 @@ impl TraceSource {
     }
 
     fn faster(&self, ns: i128) -> Duration {
-        if self.speed == 1.0 {
-            return Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX));
-        }
-        Duration::from_nanos(libm::rint(ns as f64 / self.speed) as u64)
+        faster(Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX)), self.speed)
     }
 
     /// What a user should know of the trace before a run.
@@ -234,6 +231,14 @@ impl TraceSource {
         let warning = Diagnostic::warning(message).at(Location::file(&*self.path.to_string_lossy()));
         (trace.unsorted > 0).then(|| warning.help("they were sorted; times count from the first row"))
     }
+}
+
+/// When that which was recorded at `at` is due at `speed` times the speed.
+pub fn faster(at: Duration, speed: f64) -> Duration {
+    if speed == 1.0 {
+        return at;
+    }
+    Duration::from_nanos(libm::rint(at.as_nanos() as f64 / speed) as u64)
 }
 
 fn unreadable(error: &io::Error) -> TraceError {

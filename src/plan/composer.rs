@@ -1,11 +1,13 @@
 //! Turns the plan's sessions into requests, in order.
 
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::compose::{Salt, synthetic};
+use super::compose::{Salt, sized, synthetic};
+use super::needle;
 use super::{End, Plan, Start, Turn, step};
 use crate::dataset::{self, Dataset};
 use crate::prompt::{Message, Outgoing, Role};
@@ -25,6 +27,11 @@ pub enum Prompts {
     },
     /// Rows of a data set.
     Rows(Arc<Dataset>),
+    /// Needles in text of our own.
+    Needle {
+        /// Other needles beside the one that is asked for.
+        distractors: u32,
+    },
 }
 
 /// What the requests of one workload have in common.
@@ -37,6 +44,10 @@ pub struct Form {
     pub history: History,
     /// What its bodies have in common.
     pub options: BodyOptions,
+    /// Whether answers are checked.
+    pub checks: bool,
+    /// Whether answers to the same request are compared.
+    pub compares: bool,
 }
 
 /// A session ready to be sent.
@@ -254,8 +265,19 @@ impl Recipe {
                 let messages = synthetic(self.salt, &form.workload, step(turn.session, turn.turn), *words);
                 Ok(Opening { messages, system: None, recorded: None, script: VecDeque::new() })
             }
+            (Prompts::Needle { distractors }, _) => {
+                let needle = turn.needle.ok_or("the plan names no needle")?;
+                let request = step(turn.session, turn.turn);
+                let messages = needle::prompt(self.salt, &form.workload, request, needle, *distractors);
+                Ok(Opening { messages, system: None, recorded: None, script: VecDeque::new() })
+            }
             (Prompts::Rows(dataset), Some(row)) => {
                 let row = dataset.row(row as u32).map_err(|error| error.to_string())?;
+                if let Some(size) = &row.size {
+                    let request = step(turn.session, turn.turn);
+                    let messages = sized(self.salt, &form.workload, request, size);
+                    return Ok(Opening { messages, system: None, recorded: None, script: VecDeque::new() });
+                }
                 let mut script = VecDeque::from(row.turns);
                 let first = script.pop_front().ok_or("the row has no turn")?;
                 let system = row.system.map(|content| Message { role: Role::System, content });
@@ -267,13 +289,23 @@ impl Recipe {
     }
 
     fn outgoing(&self, turn: &Planned, messages: &[Message], keep_answer: bool) -> Outgoing {
-        let options = &self.forms[turn.workload as usize].options;
+        let Form { options, checks, compares, .. } = &self.forms[turn.workload as usize];
         let max_tokens = turn.output_tokens_planned.unwrap_or_default();
+        let body = options.body(self.api, messages, max_tokens);
         Outgoing {
             id: format!("{}-{}", self.id, turn.request),
             stream: options.stream,
             keep_answer,
-            body: Bytes::from(options.body(self.api, messages, max_tokens)),
+            check_answer: *checks || *compares,
+            body_hash: compares.then(|| hash(&body)),
+            body: Bytes::from(body),
         }
     }
+}
+
+/// A hash that is the same in every run.
+fn hash(body: &(impl Hash + ?Sized)) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    body.hash(&mut hasher);
+    hasher.finish()
 }

@@ -7,15 +7,16 @@
 
 pub mod compose;
 pub mod composer;
+pub mod needle;
 mod offering;
 pub mod shard;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dataset::RowOrder;
+use crate::dataset::{Dataset, RowOrder, WhenExhausted};
 use crate::record::{EndedBy, Planned};
-use crate::scenario::{Load, Requests, Scenario};
+use crate::scenario::{Load, PromptSource, Recording, Requests, Scenario, Workload};
 use crate::seed::Seed;
 use offering::{Left, Offering, without_row};
 use shard::Shard;
@@ -138,6 +139,15 @@ impl Plan {
         for load in &mut self.loads {
             load.phase = index as u32;
         }
+        for load in phase.loads() {
+            // The rows of a trace follow its times.
+            if let Load::Open { trace: Some(Recording::Workload { workload, skip, .. }), .. } = load.load
+                && let Some(place) = scenario.workloads.iter().position(|known| known.name == *workload)
+                && let Some(rows) = &mut self.rows[place]
+            {
+                rows.seek(*skip);
+            }
+        }
     }
 
     fn left(&self, requests: Option<Requests>) -> Left {
@@ -201,24 +211,28 @@ impl Plan {
         let workload = &scenario.workloads[index];
         let session = load.numbers.session;
         let form = workload.session.as_ref();
+        let cells = match &workload.prompt {
+            PromptSource::Needle(form) => Some(form),
+            PromptSource::Synthetic { .. } | PromptSource::Dataset(_) => None,
+        };
         let rows = &mut self.rows[index];
         let mut row = match rows.as_mut().map(RowOrder::next) {
             None => None,
             Some(Some(row)) => Some(row),
             Some(None) => return load.end(without_row(workload, index)),
         };
-        let of_row = rows.as_ref().zip(row).and_then(|(rows, row)| rows.turns(row));
+        let turns_of_row = rows.as_ref().zip(row).and_then(|(rows, row)| rows.turns(row));
         let most = form
             .and_then(|form| form.turns.as_ref())
             .map(|turns| turns.sample(&mut seed.indexed_stream("turns", &workload.name, session)).max(1));
-        let count = match (of_row, most) {
+        let count = match (turns_of_row, most) {
             (Some(turns), most) => most.map_or(u64::from(turns), |most| most.min(turns.into())),
             (None, most) => most.unwrap_or(1),
         };
         let mut pauses = form.map(|form| (form.think, seed.indexed_stream("think", &workload.name, session)));
         let mut turns = Vec::new();
         for turn in 0..count as u32 {
-            let is_new_row = turn == 0 || of_row.is_none();
+            let is_new_row = turn == 0 || turns_of_row.is_none();
             if turn > 0 && !load.left.allows_turn(index, is_new_row) {
                 break;
             }
@@ -235,6 +249,9 @@ impl Plan {
                 Some((law, stream)) if turn > 0 => law.sample(stream),
                 _ => Duration::ZERO,
             };
+            let of_row = row.filter(|_| workload.uses_output_tokens()).and_then(|row| {
+                rows.as_ref().and_then(|rows| rows.lengths(row)).and_then(|lengths| lengths.output)
+            });
             let mut lengths = seed.indexed_stream("output", &workload.name, step(session, turn));
             let planned = Planned {
                 request: load.numbers.request,
@@ -242,8 +259,10 @@ impl Plan {
                 turn,
                 phase: load.phase,
                 workload: index as u32,
-                dataset_row: row.map(u64::from),
-                output_tokens_planned: Some(workload.max_tokens.sample(&mut lengths) as u32),
+                dataset_row: row.filter(|_| cells.is_none()).map(u64::from),
+                needle: row.zip(cells).and_then(|(cell, form)| form.cell(cell)),
+                output_tokens_planned: of_row
+                    .or_else(|| Some(workload.max_tokens.sample(&mut lengths) as u32)),
                 ..Planned::default()
             };
             load.numbers.request += 1;
@@ -252,6 +271,24 @@ impl Plan {
         load.numbers.session += 1;
         Some(Session { start, turns })
     }
+}
+
+/// In which order the rows of each workload are taken: those of its data set, of which `datasets` are all, or its
+/// cells.
+pub fn row_orders(
+    scenario: &Scenario,
+    datasets: &[Option<Arc<Dataset>>],
+    seed: Seed,
+) -> Vec<Option<RowOrder>> {
+    let workloads = scenario.workloads.iter().zip(datasets);
+    let order = |(workload, dataset): (&Workload, &Option<Arc<Dataset>>)| match &workload.prompt {
+        PromptSource::Synthetic { .. } => None,
+        PromptSource::Needle(form) => {
+            Some(RowOrder::new(form.cells(), false, WhenExhausted::Stop, seed, &workload.name))
+        }
+        PromptSource::Dataset(source) => Some(dataset.as_ref()?.order(source, seed, &workload.name)),
+    };
+    workloads.map(order).collect()
 }
 
 /// By what the streams of a turn are told apart.

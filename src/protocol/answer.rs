@@ -88,8 +88,15 @@ impl Answer {
     /// Token counts as the server stated them, the most complete of each. A count of zero output tokens beside
     /// text is not believed and left out.
     pub fn usage(&self) -> Usage {
+        let Usage { prompt, completion, cached, reasoning } = self.usage;
+        let is_blank =
+            [prompt, completion, cached, reasoning].into_iter().flatten().all(|tokens| tokens == 0);
+        if is_blank && self.generated != Generated::Nothing {
+            // A server that counts nothing says so in zeros.
+            return Usage::default();
+        }
         let is_believed = |tokens: &u64| *tokens > 0 || self.generated == Generated::Nothing;
-        Usage { completion: self.usage.completion.filter(is_believed), ..self.usage }
+        Usage { completion: completion.filter(is_believed), ..self.usage }
     }
 
     /// Output tokens counted from ids or log probabilities; `None` unless every event with text listed them.

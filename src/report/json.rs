@@ -97,7 +97,10 @@ fn of_metric(rows: &[SummaryRow]) -> MetricFigures<'_> {
     // As in summary.csv: six decimals are far below what can be measured.
     let rounded = |value: f64| value.is_finite().then(|| (value * 1e6).round() / 1e6);
     let counts_apart = metric(rows[0].metric).is_some_and(|metric| {
-        matches!(metric.source, Source::Outcomes | Source::MeasuredOutcomes | Source::FinishReasons)
+        matches!(
+            metric.source,
+            Source::Outcomes | Source::MeasuredOutcomes | Source::FinishReasons | Source::Verdicts
+        )
     });
     MetricFigures {
         unit: rows[0].unit,

@@ -1,5 +1,6 @@
 //! Results as people and programs read them.
 
+pub mod analysis;
 mod chart;
 pub mod compare;
 pub mod course;

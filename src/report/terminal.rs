@@ -168,6 +168,8 @@ impl Section<'_> {
             ("lengths", Some(self.lengths())),
             ("finished by", self.endings()),
             ("goodput", self.goodput()),
+            ("answers", self.answers()),
+            ("same answers", self.consistency()),
         ];
         for (title, line) in lines {
             if let Some(line) = line {
@@ -285,6 +287,40 @@ impl Section<'_> {
     fn goodput(&self) -> Option<String> {
         let attainment = self.value("attainment", "value")?;
         Some(format!("{} good, attainment {}", self.rate("goodput"), percent(attainment)))
+    }
+
+    /// Accuracy beside the share of answers that were cut, which look like wrong ones.
+    fn answers(&self) -> Option<String> {
+        let accuracy = self.row("accuracy", "value").filter(|row| row.value.is_some())?;
+        let counts = ["right", "wrong", "no_answer"].map(|verdict| {
+            format!("{} {}", grouped(self.count("verdicts", verdict)), verdict.replace('_', " "))
+        });
+        let mut line = format!("accuracy {}", percent(accuracy.value?));
+        if let (Some(low), Some(high)) = (accuracy.ci_low, accuracy.ci_high) {
+            let _ = write!(line, " ({} … {})", percent(low), percent(high));
+        }
+        let cut = self.count("accuracy", "length") as f64 / accuracy.count as f64;
+        let _ = write!(
+            line,
+            " of {} checked: {}; {} truncated",
+            grouped(accuracy.count),
+            counts.join(", "),
+            percent(cut)
+        );
+        let _ = write!(line, "; {} right and in time", self.rate("correct_goodput"));
+        match self.count("unchecked_requests", "value") {
+            0 => {}
+            unchecked => {
+                let _ = write!(line, "; {} could not be checked", grouped(unchecked));
+            }
+        }
+        Some(line)
+    }
+
+    fn consistency(&self) -> Option<String> {
+        let same = self.row("consistency", "value")?;
+        let compared = grouped(same.count);
+        Some(format!("{} of {compared} to a request that was sent before", percent(same.value?)))
     }
 
     /// A table of latencies; what is missing from it, and why, stands below.

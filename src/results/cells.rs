@@ -169,6 +169,7 @@ fn reader_of(column: &str) -> Option<Read> {
         "rule" => |row, cell| set_grade(&mut row.record.grade, |grade| &mut grade.rule, cell),
         "answer" => |row, cell| set_grade(&mut row.record.grade, |grade| &mut grade.answer, cell),
         "truth" => |row, cell| set_grade(&mut row.record.grade, |grade| &mut grade.truth, cell),
+        "consistent" => |row, cell| set(&mut row.record.consistent, truth(cell)),
         _ => return None,
     })
 }

@@ -122,6 +122,7 @@ impl<'a> RequestRow<'a> {
             name: "truth",
             write: |row, cell| text(cell, row.record.grade.as_ref().map(|grade| grade.truth.as_str())),
         },
+        Column { name: "consistent", write: |row, cell| plain(cell, row.record.consistent) },
     ];
 }
 
@@ -155,7 +156,7 @@ mod tests {
     fn the_header_names_every_column_in_order() {
         let mut header = String::new();
         write_header(RequestRow::COLUMNS, &mut header);
-        insta::assert_snapshot!(header.replace(',', " "), @r#"point repeat request phase workload session turn user shard outcome http_status finish_reason error measured slo_met scheduled_s sent_s first_byte_s first_token_s first_answer_s last_token_s ended_s stamp lag_ms held_ms connect_ms upload_ms ttft_ms ttft_scheduled_ms first_answer_ms tpot_ms e2e_ms e2e_scheduled_ms gap_p50_ms gap_p99_ms gap_max_ms prompt_tokens_planned prompt_tokens cached_tokens eligible_tokens output_tokens_planned output_tokens output_tokens_in_window reasoning_tokens token_source events attempts reconnects new_connection bytes_sent bytes_received ignored_events server_request_id dataset_row prefix_group prefix_tokens needle_depth needle_length verdict rule answer truth"#);
+        insta::assert_snapshot!(header.replace(',', " "), @"point repeat request phase workload session turn user shard outcome http_status finish_reason error measured slo_met scheduled_s sent_s first_byte_s first_token_s first_answer_s last_token_s ended_s stamp lag_ms held_ms connect_ms upload_ms ttft_ms ttft_scheduled_ms first_answer_ms tpot_ms e2e_ms e2e_scheduled_ms gap_p50_ms gap_p99_ms gap_max_ms prompt_tokens_planned prompt_tokens cached_tokens eligible_tokens output_tokens_planned output_tokens output_tokens_in_window reasoning_tokens token_source events attempts reconnects new_connection bytes_sent bytes_received ignored_events server_request_id dataset_row prefix_group prefix_tokens needle_depth needle_length verdict rule answer truth consistent");
     }
 
     #[test]
@@ -169,7 +170,7 @@ mod tests {
         record.gaps.p50 = Some(ms(50));
         record.new_connection = Some(false);
         record.server_request_id = Some("=id,1".to_owned());
-        insta::assert_snapshot!(line(&record), @r#",,7,steady,chat,0,0,,,ok,200,stop,,true,true,0.999500,1.000000,1.250000,1.250000,1.250000,3.250000,3.250000,virtual,0.500,,,,250.000,250.500,250.000,50.000,2250.000,2250.500,50.000,,,8000,,,,,41,13.666666666666666,,server,,1,0,false,,,,"'=id,1",,,,,,,,,"#);
+        insta::assert_snapshot!(line(&record), @r#",,7,steady,chat,0,0,,,ok,200,stop,,true,true,0.999500,1.000000,1.250000,1.250000,1.250000,3.250000,3.250000,virtual,0.500,,,,250.000,250.500,250.000,50.000,2250.000,2250.500,50.000,,,8000,,,,,41,13.666666666666666,,server,,1,0,false,,,,"'=id,1",,,,,,,,,,"#);
     }
 
     #[test]
@@ -184,15 +185,19 @@ mod tests {
             answer: "=4711".to_owned(),
             truth: "4,712".to_owned(),
         });
+        record.consistent = Some(true);
         let line = line(&record);
-        assert!(line.trim_end().ends_with(r#",3,2048,0.25,8192,wrong,contains,'=4711,"4,712""#), "{line}");
+        assert!(
+            line.trim_end().ends_with(r#",3,2048,0.25,8192,wrong,contains,'=4711,"4,712",true"#),
+            "{line}"
+        );
     }
 
     #[test]
     fn a_row_that_was_never_sent_is_empty_where_nothing_happened() {
         let mut record = row(10, Outcome::Skipped);
         (record.scheduled, record.measured) = (None, false);
-        insta::assert_snapshot!(line(&record), @r#",,0,steady,chat,0,0,,,skipped,,,,false,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,"#);
+        insta::assert_snapshot!(line(&record), @",,0,steady,chat,0,0,,,skipped,,,,false,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,,");
     }
 
     #[test]

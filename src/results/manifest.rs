@@ -63,6 +63,15 @@ pub struct Manifest {
     pub workloads: Vec<WorkloadEntry>,
     /// Rows of data sets that were left out, by reason.
     pub skipped_rows: Vec<SkippedRows>,
+    /// First answers to a request that were forgotten for want of room, so that later ones were not compared.
+    #[serde(default)]
+    pub answers_forgotten: u64,
+    /// Whether the server's metrics are looked at.
+    #[serde(default)]
+    pub watches_server: bool,
+    /// Tokens of a block of the server's memory, as far as the scenario says.
+    #[serde(default)]
+    pub block_tokens: Option<u64>,
     /// What came of looking at each page of the server's metrics.
     #[serde(default)]
     pub server: Vec<PageEntry>,
@@ -313,14 +322,11 @@ pub struct WorkloadEntry {
     pub name: String,
     /// Whether answers had to have exactly the length asked for.
     pub exact_output: bool,
+    /// How its answers are checked, by the name of the kind; none where they are not.
+    #[serde(default)]
+    pub score: Option<String>,
     /// Limits of its requests by metric, in ms.
     pub slo_ms: BTreeMap<String, f64>,
-}
-
-impl From<&WorkloadSetup> for WorkloadEntry {
-    fn from(setup: &WorkloadSetup) -> WorkloadEntry {
-        WorkloadEntry { exact_output: setup.exact_output, ..WorkloadEntry::new(&setup.name, &setup.slo) }
-    }
 }
 
 impl WorkloadEntry {
@@ -331,6 +337,7 @@ impl WorkloadEntry {
         WorkloadEntry {
             name: name.to_owned(),
             exact_output: false,
+            score: None,
             slo_ms: slo.limits.iter().map(in_ms).collect(),
         }
     }
@@ -344,6 +351,7 @@ impl WorkloadEntry {
         WorkloadSetup {
             name: self.name.clone(),
             exact_output: self.exact_output,
+            scored: self.score.is_some(),
             slo: Slo { limits: SloMetric::ALL.into_iter().filter_map(limit).collect() },
         }
     }
@@ -541,6 +549,7 @@ pub(crate) mod tests {
             workloads: vec![WorkloadEntry {
                 name: "chat".to_owned(),
                 exact_output: false,
+                score: None,
                 slo_ms: [("ttft".to_owned(), 400.0)].into(),
             }],
             skipped_rows: vec![SkippedRows {
@@ -548,6 +557,9 @@ pub(crate) mod tests {
                 reason: "no answer".to_owned(),
                 rows: 12,
             }],
+            answers_forgotten: 0,
+            watches_server: false,
+            block_tokens: None,
             server: Vec::new(),
             memory: None,
             about: BTreeMap::new(),
@@ -618,6 +630,7 @@ pub(crate) mod tests {
             {
               "name": "chat",
               "exact_output": false,
+              "score": null,
               "slo_ms": {
                 "ttft": 400.0
               }
@@ -630,6 +643,9 @@ pub(crate) mod tests {
               "rows": 12
             }
           ],
+          "answers_forgotten": 0,
+          "watches_server": false,
+          "block_tokens": null,
           "server": [],
           "memory": null,
           "about": {},

@@ -102,6 +102,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Folder, MergeError> {
         writer.gaps(&run.fold.gaps())?;
         writer.summary(&run.fold.summary())?;
         writer.timeline(&run.seconds)?;
+        writer.accuracy(&run.fold.accuracy())?;
     }
     writer.finish(&whole.manifest)?;
     Ok(whole)

@@ -3,6 +3,7 @@
 //! [`Writer`] makes the folder and fills it; [`RequestRow::COLUMNS`], [`tables`] and [`Manifest`] say with what. [`reader`] turns a
 //! folder back into figures, and [`merge`] those of a run's shards into one.
 
+pub mod analysis;
 mod cells;
 pub mod columns;
 pub mod manifest;

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::cells::{Cells, ReadRow, millis, real, whole};
 use super::manifest::{FORMAT, Manifest, PhaseEntry, State, WorkloadEntry};
-use crate::record::RequestRecord;
+use crate::record::{RequestRecord, ServerFigure, ServerFigures, ServerSample};
 use crate::stats::verdict::judge;
 use crate::stats::{
     Finding, Fold, PerSecond, PhaseSetup, RowEvents, SummaryRow, TimelineRow, Window, WorkloadSetup,
@@ -134,6 +134,42 @@ pub fn read(path: &Path, each: impl FnMut(usize, &RequestRecord)) -> Result<Fold
     Ok(folder)
 }
 
+/// The looks at the server that a folder holds; none where its run made none.
+///
+/// # Errors
+/// When the table is not what it should be.
+pub fn read_looks(folder: &Path) -> Result<Vec<ServerSample>, ReadError> {
+    let path = folder.join("server.csv");
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let mut table = Table::open(path)?;
+    let [point, repeat, t_s, endpoint, took] =
+        table.columns(["point", "repeat", "t_s", "endpoint", "took_ms"])?;
+    let figures = table.columns(ServerFigure::ALL.map(ServerFigure::name))?;
+    let mut looks = Vec::new();
+    while table.next()? {
+        let number = |at: usize| whole(&table.cells[at]).map(|number| number as u32);
+        let read = || {
+            let mut look = ServerSample {
+                point: number(point),
+                repeat: number(repeat),
+                endpoint: number(endpoint)?,
+                at: micros(real(&table.cells[t_s])??),
+                took: millis(&table.cells[took])??,
+                error: None,
+                figures: ServerFigures::default(),
+            };
+            for (figure, at) in ServerFigure::ALL.into_iter().zip(figures) {
+                look.figures.set(figure, real(&table.cells[at])?);
+            }
+            Some(look)
+        };
+        looks.push(read().ok_or_else(|| table.problem("a cell is no number"))?);
+    }
+    Ok(looks)
+}
+
 /// Reads the manifest of a folder.
 ///
 /// # Errors
@@ -171,6 +207,7 @@ impl Folder {
                 let client = entries.find(|entry| entry.name == figures.phase).and_then(|entry| entry.client);
                 findings.extend(judge(&client.unwrap_or_default().complete(figures), simulated));
             }
+            findings.extend(run.fold.answer_findings());
         }
         findings
     }

@@ -2,7 +2,7 @@
 
 use super::text::{Column, millis, number, plain, seconds, text};
 use crate::record::{ExtraSample, ServerFigure, ServerSample};
-use crate::stats::{GapRow, SummaryRow, TimelineRow};
+use crate::stats::{AccuracyRow, GapRow, SummaryRow, TimelineRow};
 
 /// Decimals of a figure that is no time of a row: far below what can be measured.
 const DECIMALS: usize = 6;
@@ -33,6 +33,23 @@ pub const GAPS: &[Column<GapRow>] = &[
     Column { name: "low_us", write: |row, cell| plain(cell, Some(row.bucket.low.0)) },
     Column { name: "high_us", write: |row, cell| plain(cell, Some(row.bucket.high.0)) },
     Column { name: "count", write: |row, cell| plain(cell, Some(row.bucket.count)) },
+];
+
+/// `accuracy.csv`: checked answers of one phase, workload, length and depth a row.
+pub const ACCURACY: &[Column<AccuracyRow>] = &[
+    Column { name: "point", write: |row, cell| plain(cell, row.point) },
+    Column { name: "repeat", write: |row, cell| plain(cell, row.repeat) },
+    Column { name: "phase", write: |row, cell| text(cell, Some(&row.phase)) },
+    Column { name: "workload", write: |row, cell| text(cell, Some(&row.workload)) },
+    Column { name: "length", write: |row, cell| plain(cell, row.length) },
+    Column { name: "depth", write: |row, cell| plain(cell, row.depth) },
+    Column { name: "right", write: |row, cell| plain(cell, Some(row.right)) },
+    Column { name: "wrong", write: |row, cell| plain(cell, Some(row.wrong)) },
+    Column { name: "no_answer", write: |row, cell| plain(cell, Some(row.no_answer)) },
+    Column { name: "truncated", write: |row, cell| plain(cell, Some(row.truncated)) },
+    Column { name: "accuracy", write: |row, cell| number(cell, Some(row.accuracy), DECIMALS) },
+    Column { name: "ci_low", write: |row, cell| number(cell, row.interval.low, DECIMALS) },
+    Column { name: "ci_high", write: |row, cell| number(cell, row.interval.high, DECIMALS) },
 ];
 
 /// `timeline.csv`: one second a row.

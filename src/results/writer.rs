@@ -8,13 +8,14 @@ use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use super::analysis::ANALYSIS;
 use super::columns::RequestRow;
 use super::manifest::Manifest;
 use super::prune::prune;
-use super::tables::{GAPS, SERVER, SERVER_EXTRA, SUMMARY, TIMELINE};
-use super::text::{Column, write_header, write_read_cells, write_row};
+use super::tables::{ACCURACY, GAPS, SERVER, SERVER_EXTRA, SUMMARY, TIMELINE};
+use super::text::{Column, file, write_header, write_read_cells, write_row};
 use crate::record::{ExtraSample, ServerSample};
-use crate::stats::{GapRow, SummaryRow, TimelineRow};
+use crate::stats::{AccuracyRow, AnalysisRow, GapRow, SummaryRow, TimelineRow};
 
 /// Rows are handed to the system in pieces of about this size.
 const BUFFER_BYTES: usize = 64 << 10;
@@ -101,6 +102,7 @@ pub struct Writer {
     gaps: Table,
     summary: Table,
     timeline: Table,
+    accuracy: Table,
     /// Looks at the server's metrics, and samples asked for by name: where they are taken.
     server: Option<Table>,
     server_extra: Option<Table>,
@@ -120,6 +122,7 @@ impl Writer {
             gaps: Table::create(folder.join("gaps.csv"), GAPS)?,
             summary: Table::create(folder.join("summary.csv"), SUMMARY)?,
             timeline: Table::create(folder.join("timeline.csv"), TIMELINE)?,
+            accuracy: Table::create(folder.join("accuracy.csv"), ACCURACY)?,
             server: None,
             server_extra: None,
             points: None,
@@ -164,6 +167,7 @@ impl Writer {
             gaps: open("gaps.csv")?.0,
             summary: open("summary.csv")?.0,
             timeline: open("timeline.csv")?.0,
+            accuracy: open("accuracy.csv")?.0,
             server: optional("server.csv")?,
             server_extra: optional("server_extra.csv")?,
             points: Some(open("points.csv")?.0),
@@ -197,6 +201,14 @@ impl Writer {
         extra.iter().try_for_each(|row| table.push(SERVER_EXTRA, row))
     }
 
+    /// Writes `analysis.csv` as a whole.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn analysis(&self, rows: &[AnalysisRow]) -> Result<(), ResultsError> {
+        write_analysis(&self.folder, rows)
+    }
+
     /// Where the results are.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -224,10 +236,11 @@ impl Writer {
     /// # Errors
     /// When a file cannot be written to.
     pub fn flush(&mut self) -> Result<(), ResultsError> {
-        [&mut self.requests, &mut self.gaps, &mut self.summary, &mut self.timeline]
+        let Writer { requests, gaps, summary, timeline, accuracy, server, server_extra, .. } = self;
+        [requests, gaps, summary, timeline, accuracy]
             .into_iter()
-            .chain(self.server.iter_mut())
-            .chain(self.server_extra.iter_mut())
+            .chain(server)
+            .chain(server_extra)
             .chain(&mut self.points)
             .try_for_each(Table::flush)
     }
@@ -267,6 +280,14 @@ impl Writer {
         self.timeline.push_all(TIMELINE, rows)
     }
 
+    /// Adds rows to `accuracy.csv`: those of a point and repeat that has ended.
+    ///
+    /// # Errors
+    /// When the file cannot be written to.
+    pub fn accuracy(&mut self, rows: &[AccuracyRow]) -> Result<(), ResultsError> {
+        self.accuracy.push_all(ACCURACY, rows)
+    }
+
     /// Replaces the manifest: the old one stands until the new one is whole.
     ///
     /// # Errors
@@ -288,6 +309,14 @@ impl Writer {
         self.flush()?;
         self.write_manifest(manifest)
     }
+}
+
+/// Writes `analysis.csv` of a folder as a whole.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn write_analysis(folder: &Path, rows: &[AnalysisRow]) -> Result<(), ResultsError> {
+    replace(&folder.join("analysis.csv"), file(ANALYSIS, rows).as_bytes())
 }
 
 /// Writes a file as a whole: the old one stands until the new one is there.
@@ -422,9 +451,13 @@ mod tests {
     fn every_file_is_there_and_readable_from_the_start() {
         let parent = tempfile::tempdir().unwrap();
         let writer = writer(parent.path());
-        for (file, columns) in
-            [("requests.csv", 62), ("gaps.csv", 8), ("summary.csv", 12), ("timeline.csv", 17)]
-        {
+        for (file, columns) in [
+            ("requests.csv", 63),
+            ("gaps.csv", 8),
+            ("summary.csv", 12),
+            ("timeline.csv", 17),
+            ("accuracy.csv", 13),
+        ] {
             let text = read(&writer, file);
             assert_eq!((text.lines().count(), text.trim_end().split(',').count()), (1, columns), "{file}");
         }
@@ -492,7 +525,12 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let mut writer = writer(parent.path());
         let phase = PhaseSetup { name: "steady".to_owned(), counts: true, open_loop: true };
-        let chat = WorkloadSetup { name: "chat".to_owned(), slo: Slo::default(), exact_output: false };
+        let chat = WorkloadSetup {
+            name: "chat".to_owned(),
+            slo: Slo::default(),
+            exact_output: false,
+            scored: false,
+        };
         let mut fold = Fold::new(None, None, vec![phase], vec![chat]);
         fold.set_window(0, Window { start: Some(Micros(0)), end: None });
         (0..10).for_each(|i| fold.add(&failed(i, Outcome::ConnectError, i + 1), RowEvents::default()));

@@ -259,7 +259,14 @@ mod tests {
         let plan = Plan::new(Arc::clone(&scenario), Seed(7), vec![None]);
         let options = BodyOptions { model: "m".into(), stream: true, ..BodyOptions::default() };
         let prompts = Prompts::Synthetic { words };
-        let form = Form { workload: "chat".into(), prompts, history: History::None, options };
+        let form = Form {
+            workload: "chat".into(),
+            prompts,
+            history: History::None,
+            options,
+            checks: false,
+            compares: false,
+        };
         Composer::new(plan, scenario.target.api, vec![form], Salt(3), "run".into())
     }
 

@@ -320,7 +320,11 @@ impl Lane {
             Outcome::Ok => timeline.ended,
             _ => timeline.ended.max(sent + FAILURE_PAUSE),
         };
-        let answer = timeline.answer.take();
+        let answer = outgoing.keep_answer.then(|| timeline.answer.clone()).flatten();
+        if !outgoing.check_answer {
+            timeline.answer = None;
+        }
+        timeline.body_hash = outgoing.body_hash;
         self.row(planned, slot, Fate::Sent(Box::new(timeline)));
         TurnEnd { outcome, answer, free_at }
     }

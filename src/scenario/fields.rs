@@ -8,6 +8,7 @@ use std::path::Path;
 use toml::de::DeValue;
 
 use super::keys::{self, Fallback, Key, Kind};
+use super::overlay::kind_alone;
 use super::source::Sources;
 use super::suggest;
 use super::tree::{Converter, Entry, Node, Place, Table, Value};
@@ -301,6 +302,24 @@ impl<'a> Fields<'a> {
                     Fields::open(self.problems, table, Cow::Owned(inner), Some(entry.at), self.inside(name));
                 Some(Fields { given_as: Some(key.name), ..fields })
             }
+            (Value::Text(text), Kind::OneOf(_)) if table.key(text).is_some() => {
+                let inner = Table { entries: vec![kind_alone(text, entry.node.at)] };
+                let at = Some(entry.node.at);
+                Some(Fields::open(self.problems, table, Cow::Owned(inner), at, self.inside(name)))
+            }
+            (value, Kind::OneOf(_)) => {
+                let alike = match value {
+                    Value::Text(text) => suggest::nearest(text, table.one_of.iter().copied()),
+                    _ => None,
+                };
+                let message = format!("`{name}` takes {}", keys::list(table.one_of, "or"));
+                let help = match alike {
+                    Some(alike) => format!("did you mean `{alike}`?"),
+                    None => format!("write it like `{name} = {}`", key.example),
+                };
+                self.problems.error(Some(entry.node.at), message, help);
+                None
+            }
             (value, _) => {
                 let found = match value {
                     Value::Text(text) => Some(text.as_str()),
@@ -317,6 +336,18 @@ impl<'a> Fields<'a> {
                 None
             }
         }
+    }
+
+    /// The key `name`, a kind without parameters.
+    pub(super) fn bare(&self, name: &str) -> Option<()> {
+        let (entry, key) = (self.entries.entry(name)?, self.key(name)?);
+        if matches!(&entry.node.value, Value::Table(inner) if inner.entries.is_empty()) {
+            return Some(());
+        }
+        let message = format!("`{}` has nothing to set", key.name);
+        let around = self.scope.path.rsplit('.').next().unwrap_or_default();
+        self.problems.error(Some(entry.at), message, format!("write `{around} = \"{name}\"`"));
+        None
     }
 
     /// The scope of the table `name` in this one.

@@ -6,10 +6,13 @@ mod judged;
 mod lengths;
 mod observed;
 mod schedule;
+mod score;
 mod sweep;
 mod tables;
 
 use std::time::Duration;
+
+use crate::sim::Profile;
 
 /// A table of the scenario, or one that stands for a value.
 #[derive(Debug)]
@@ -65,6 +68,8 @@ pub enum Kind {
     Variable,
     /// A file, relative to the one that names it.
     Path,
+    /// The name of a built-in profile, or a profile file.
+    Profile,
     /// The address of a server.
     Url,
     /// `true` or `false`.
@@ -113,6 +118,8 @@ pub enum Kind {
     Numbers,
     /// A number of tokens, or a law they follow: the table `distribution`.
     Distribution,
+    /// The same, or `"dataset"`.
+    AnswerLength,
     /// One of the percentiles in results.
     Percentile,
     /// A number of at least 0 in the unit of the metric beside it.
@@ -144,6 +151,10 @@ pub enum Kind {
         /// The key whose value may stand alone.
         alone: &'static str,
     },
+    /// A table of kinds, or the name of one that needs no parameters.
+    OneOf(&'static str),
+    /// Nothing: a kind without parameters.
+    Bare,
 }
 
 impl Kind {
@@ -153,6 +164,7 @@ impl Kind {
             Kind::Name | Kind::Text | Kind::Prose => "text".to_owned(),
             Kind::Variable => "the name of an environment variable".to_owned(),
             Kind::Path => "the path of a file".to_owned(),
+            Kind::Profile => format!("{}, or the path of a profile file", list(Profile::NAMES, "or")),
             Kind::Url => "a URL".to_owned(),
             Kind::Boolean => "`true` or `false`".to_owned(),
             Kind::Choice(choices) => list(choices, "or"),
@@ -178,6 +190,7 @@ impl Kind {
             Kind::Values => "a list of values or a range".to_owned(),
             Kind::Amount => "a number, with its unit if it has one".to_owned(),
             Kind::Skips => "a list of tables with values of axes".to_owned(),
+            Kind::AnswerLength => "a number of tokens, a distribution or `\"dataset\"`".to_owned(),
             Kind::Percentile => {
                 "a percentile in results: 50, 90, 95, 99, 99.9, or 1, 5, 10, 25, 75".to_owned()
             }
@@ -190,6 +203,8 @@ impl Kind {
                 Some(key) => format!("{} or a table", key.kind.describe()),
                 None => "a table".to_owned(),
             },
+            Kind::Bare => "nothing".to_owned(),
+            Kind::OneOf(path) => format!("{}, or a table", list(&find(path).bare_kinds(), "or")),
         }
     }
 
@@ -199,7 +214,7 @@ impl Kind {
             Kind::Duration { .. } => Some("seconds"),
             Kind::Rate | Kind::Level | Kind::Levels => Some("per second"),
             Kind::Bytes => Some("bytes"),
-            Kind::Tokens | Kind::TokenList | Kind::Distribution => Some("tokens"),
+            Kind::Tokens | Kind::TokenList | Kind::Distribution | Kind::AnswerLength => Some("tokens"),
             _ => None,
         }
     }
@@ -207,8 +222,11 @@ impl Kind {
     /// Path of the table that describes its value, if that can be one with keys of its own.
     pub fn table(self) -> Option<&'static str> {
         match self {
-            Kind::Table(path) | Kind::Tables(path) | Kind::Parameters { table: path, .. } => Some(path),
-            Kind::Distribution => Some("distribution"),
+            Kind::Table(path)
+            | Kind::Tables(path)
+            | Kind::Parameters { table: path, .. }
+            | Kind::OneOf(path) => Some(path),
+            Kind::Distribution | Kind::AnswerLength => Some("distribution"),
             Kind::Values => Some("sweep.axis.values"),
             _ => None,
         }
@@ -219,6 +237,19 @@ impl Table {
     /// The key `name`.
     pub fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
+    }
+
+    /// Its kinds that may be named without parameters.
+    pub fn bare_kinds(&self) -> Vec<&'static str> {
+        let needs_nothing = |name: &&&'static str| match self.key(name).map(|key| key.kind) {
+            Some(Kind::Bare) => true,
+            Some(kind) => kind
+                .table()
+                .map(find)
+                .is_some_and(|table| table.keys.iter().all(|key| key.default != Fallback::Required)),
+            None => false,
+        };
+        self.one_of.iter().filter(needs_nothing).copied().collect()
     }
 
     /// How a user writes the table: `[target]`, `[[phase]]`, `load.poisson` in `[[phase]]`.

@@ -29,14 +29,16 @@ mod url;
 mod values;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 pub use origin::Origins;
 pub use phase::{
-    Also, History, Load, Margin, Phase, PhaseLoad, Requests, Rhythm, SessionForm, StopRules, WhenFull,
+    Also, History, Load, Margin, Phase, PhaseLoad, Recording, Requests, Rhythm, SessionForm, StopRules,
+    WhenFull,
 };
 pub use reference::reference;
 pub use resolved::{explained, resolved};
@@ -45,13 +47,16 @@ pub use secret::Secret;
 pub use server::{MetricsPage, ServerWatch};
 pub use source::Overrides;
 pub use sweep::{Axis, Order, Point, Step, Sweep};
-pub use transport::{Connections, Retries, Stamps, TlsOptions, Transport};
+pub use transport::{Connections, Http, Retries, Stamps, TlsOptions, Transport};
 pub use url::{Scheme, TargetUrl, UrlError};
 
 use crate::dataset;
 use crate::diagnostic::Diagnostics;
 use crate::distribution::Distribution;
-use crate::protocol::Api;
+use crate::protocol::{Api, ChatLimit};
+use crate::record::Needle;
+use crate::score::Rule;
+use crate::sim::{FaultPlan, Profile};
 use crate::stats::memory::BLOCK_TOKENS;
 use crate::stats::{ModelMemory, Objective, Slo};
 
@@ -98,6 +103,8 @@ pub struct Target {
     pub api: Api,
     /// Name of the model; `None` for the only one the server lists.
     pub model: Option<String>,
+    /// What chat completions call the length of an answer.
+    pub chat_limit: ChatLimit,
     /// Environment variable that holds the key.
     pub api_key_env: Option<String>,
     /// Headers of every request, names in lower case, in the order of the file.
@@ -112,15 +119,45 @@ pub struct Target {
 pub const SIMULATED_APIS: [Api; 2] = [Api::Chat, Api::Completions];
 
 /// Where a server is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Endpoint {
     /// At an address.
     Url(TargetUrl),
     /// Inside the tool, simulated.
     Sim {
-        /// Name of the profile.
-        profile: String,
+        /// Model and machine.
+        profile: ProfileSource,
+        /// What goes wrong on purpose.
+        faults: FaultPlan,
     },
+}
+
+/// Where the profile of a simulated server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProfileSource {
+    /// Built in, by name.
+    BuiltIn(String),
+    /// A file.
+    File(PathBuf),
+}
+
+impl ProfileSource {
+    /// What a user writes: the name of a built-in one, or a path that ends in `.toml`. `None` for neither.
+    pub fn of(text: &str) -> Option<ProfileSource> {
+        if Profile::NAMES.contains(&text) {
+            return Some(ProfileSource::BuiltIn(text.to_owned()));
+        }
+        text.ends_with(".toml").then(|| ProfileSource::File(PathBuf::from(text)))
+    }
+}
+
+impl fmt::Display for ProfileSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ProfileSource::BuiltIn(name) => f.write_str(name),
+            ProfileSource::File(path) => write!(f, "{}", path.display()),
+        }
+    }
 }
 
 /// How long a request may take before it is given up.
@@ -145,8 +182,12 @@ pub struct Workload {
     pub weight: f64,
     /// Where its prompts come from.
     pub prompt: PromptSource,
-    /// Longest answer asked for, in tokens, at least 1.
+    /// Longest answer asked for, in tokens, at least 1; not looked at where rows say it.
     pub max_tokens: Distribution,
+    /// How its answers are checked; `None` where they are not.
+    pub score: Option<Rule>,
+    /// Whether answers to the very same request are compared. Never without a temperature of 0.
+    pub consistency: bool,
     /// How its requests make conversations; `None` where each stands alone.
     pub session: Option<SessionForm>,
     /// Limits: its own, and those of the scenario it does not replace.
@@ -163,6 +204,29 @@ impl Workload {
         let default = if is_conversations { History::Real } else { History::None };
         self.session.as_ref().map_or(default, |session| session.history)
     }
+
+    /// Requests that it holds: rows of its data set, or the turns of them, or cells; `None` where it has no end.
+    pub fn rows(&self, dataset: Option<&dataset::Dataset>) -> Option<u64> {
+        match &self.prompt {
+            PromptSource::Synthetic { .. } => None,
+            PromptSource::Dataset(_) => dataset.map(dataset::Dataset::all_turns),
+            PromptSource::Needle(form) => Some(form.cells().into()),
+        }
+    }
+
+    /// What follows its last row; `None` where it has no rows.
+    pub fn when_exhausted(&self) -> Option<dataset::WhenExhausted> {
+        match &self.prompt {
+            PromptSource::Synthetic { .. } => None,
+            PromptSource::Dataset(source) => Some(source.when_exhausted),
+            PromptSource::Needle(_) => Some(dataset::WhenExhausted::Stop),
+        }
+    }
+
+    /// Whether its answers are asked to be as long as the rows of its data set say.
+    pub fn uses_output_tokens(&self) -> bool {
+        matches!(&self.prompt, PromptSource::Dataset(source) if source.uses_output_tokens)
+    }
 }
 
 /// Where prompts come from.
@@ -175,6 +239,52 @@ pub enum PromptSource {
     },
     /// Rows of a file.
     Dataset(dataset::Source),
+    /// Needles hidden in text.
+    Needle(NeedleForm),
+}
+
+/// Retrieval prompts: every length with every depth, so often.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NeedleForm {
+    /// How deep needles lie, as shares of the prompt, each from 0 to 1, at least one.
+    pub depths: Vec<f64>,
+    /// Lengths of prompts, at least one.
+    pub lengths: Vec<u64>,
+    /// How often each cell is asked for, at least 1.
+    pub repeats: u32,
+    /// Other needles in each prompt that are not asked for.
+    pub distractors: u32,
+}
+
+impl NeedleForm {
+    /// Words of a needle: `The secret number for lantern is 4711.`
+    pub const NEEDLE_WORDS: u64 = 7;
+    /// Words of the question: `What is the secret number for lantern? Answer with the number alone.`
+    pub const QUESTION_WORDS: u64 = 12;
+    /// Least words of text around a needle.
+    const LEAST_FILLER: u64 = 20;
+
+    /// Words of the shortest prompt that can hide a needle among so many distractors.
+    pub fn shortest(distractors: u32) -> u64 {
+        NeedleForm::NEEDLE_WORDS * (1 + u64::from(distractors))
+            + NeedleForm::QUESTION_WORDS
+            + NeedleForm::LEAST_FILLER
+    }
+
+    /// Prompts in all: depths times lengths times repeats.
+    pub fn cells(&self) -> u32 {
+        let cells =
+            self.depths.len().saturating_mul(self.lengths.len()).saturating_mul(self.repeats as usize);
+        u32::try_from(cells).unwrap_or(u32::MAX)
+    }
+
+    /// The needle of cell `index`: depths follow one another, then lengths, then repeats.
+    pub fn cell(&self, index: u32) -> Option<Needle> {
+        let index = index as usize;
+        let length = self.lengths.get(index / self.depths.len() % self.lengths.len())?;
+        let depth = self.depths[index % self.depths.len()];
+        Some(Needle { depth, length_tokens: u32::try_from(*length).unwrap_or(u32::MAX) })
+    }
 }
 
 /// What a request carries besides prompt and length.

@@ -71,8 +71,12 @@ pub(super) fn merge(base: &mut Table, over: Table, shape: Shape) {
 }
 
 /// Lays `over` over the entry of the same name.
-fn lay(base: &mut Entry, over: Entry, shape: Shape) {
+fn lay(base: &mut Entry, mut over: Entry, shape: Shape) {
     let kind = shape.kind(&over.name);
+    if let Some(Kind::OneOf(_)) = kind {
+        open_kind(&mut base.node);
+        open_kind(&mut over.node);
+    }
     base.at = over.at;
     let is_table = kind.is_some_and(|kind| {
         matches!(kind, Kind::Headers | Kind::Free | Kind::About)
@@ -99,6 +103,18 @@ fn lay(base: &mut Entry, over: Entry, shape: Shape) {
         }
         (_, value, _) => base.node = Node { at: over.node.at, value },
     }
+}
+
+/// Makes the name of a kind the table it stands for.
+fn open_kind(node: &mut Node) {
+    if let Value::Text(name) = &node.value {
+        node.value = Value::Table(Table { entries: vec![kind_alone(name, node.at)] });
+    }
+}
+
+/// A kind without parameters.
+pub(super) fn kind_alone(name: &str, at: Place) -> Entry {
+    Entry { name: name.to_owned(), at, node: Node { at, value: Value::Table(Table::default()) } }
 }
 
 /// Makes a lone parameter the table it stands for.

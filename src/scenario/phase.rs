@@ -97,7 +97,7 @@ pub enum Load {
         /// What becomes of a request that is due while so many are open.
         when_full: WhenFull,
         /// Where recorded times were read from.
-        trace: Option<TraceSource>,
+        trace: Option<Recording>,
     },
     /// When a user is free.
     Closed {
@@ -107,6 +107,24 @@ pub enum Load {
         rhythm: Rhythm,
         /// The time over which users begin, one after another at equal distances.
         ramp_up: Duration,
+    },
+}
+
+/// Where recorded times come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Recording {
+    /// A file of times.
+    File(TraceSource),
+    /// The rows of a workload's data set, which are sent at their own times.
+    Workload {
+        /// Its name.
+        workload: String,
+        /// How many times faster than recorded, above 0.
+        speed: f64,
+        /// Trace time left out at the begin.
+        skip: Duration,
+        /// Trace time used after that; `None` for all.
+        window: Option<Duration>,
     },
 }
 

@@ -6,6 +6,8 @@
 mod dataset;
 mod lengths;
 mod phase;
+mod score;
+mod sim;
 mod sweep;
 
 use std::collections::BTreeMap;
@@ -20,13 +22,13 @@ use super::source::{self, Document, Layers};
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
-    Connections, Endpoint, History, Load, Loaded, Phase, PromptSource, RequestOptions, SIMULATED_APIS,
-    Scenario, Secret, SessionForm, Target, Timeouts, Workload,
+    Connections, Endpoint, History, Load, Loaded, NeedleForm, Phase, PromptSource, RequestOptions,
+    SIMULATED_APIS, Scenario, Secret, SessionForm, Target, Timeouts, Workload,
 };
 use super::{model, objective, server, transport};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::distribution::Distribution;
-use crate::protocol::Api;
+use crate::protocol::{Api, ChatLimit};
 use crate::stats::{Objective, Slo, SloMetric};
 
 /// Reads a scenario, and that of every point of its sweep.
@@ -118,7 +120,7 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
     let tables = top.tables("workload");
     check_names(&tables);
     let workloads = tables.iter().map(|fields| workload(fields, request.as_ref(), &slo));
-    let workloads = workloads.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>();
+    let mut workloads = workloads.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>();
     if let (Some(workloads), Some(first)) = (&workloads, tables.first())
         && workloads.iter().all(|workload| workload.weight == 0.0)
     {
@@ -130,6 +132,9 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
     check_names(&tables);
     let phases = tables.iter().map(|fields| phase::phase(fields, workloads.as_deref()));
     let phases = phases.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>();
+    if let (Some(workloads), Some(phases)) = (&mut workloads, &phases) {
+        phase::limit_traces(workloads, phases);
+    }
     if let (Some(phases), Some(first)) = (&phases, tables.first())
         && phases.iter().all(|phase| !phase.measure)
     {
@@ -244,10 +249,15 @@ fn check_names(tables: &[Fields<'_>]) {
 fn target(fields: &Fields<'_>) -> Option<Target> {
     let url = fields.value("url", Field::url).map(Endpoint::Url);
     let sim = fields.has("sim").then(|| fields.table("sim")).flatten();
-    let sim = sim.and_then(|sim| sim.value("profile", Field::choice_name));
-    let endpoint = url.or(sim.map(|profile| Endpoint::Sim { profile }));
+    let endpoint = url.or(sim.and_then(|fields| sim::endpoint(&fields)));
     let api = fields.value("api", Field::choice).and_then(|index| Api::ALL.get(index).copied());
     let model = fields.value("model", Field::text);
+    let chat_limit = fields.value("length_member", Field::choice);
+    let chat_limit = chat_limit.and_then(|index| ChatLimit::ALL.get(index).copied());
+    if fields.has("length_member") && api.is_some_and(|api| api != Api::Chat) {
+        let message = "`length_member` is of `api = \"chat\"`: other APIs have one name for it";
+        fields.problems.error(fields.place("length_member"), message, "leave `length_member` out");
+    }
     let api_key_env = fields.value("api_key_env", Field::variable);
     let headers = fields.free("headers").map(|table| headers(fields, table)).unwrap_or_default();
     let key_header = api.map_or("authorization", |api| api.key_header("").0);
@@ -278,6 +288,7 @@ fn target(fields: &Fields<'_>) -> Option<Target> {
         endpoint: endpoint?,
         api: api?,
         model,
+        chat_limit: chat_limit?,
         api_key_env,
         headers,
         timeouts: timeouts?,
@@ -341,15 +352,27 @@ fn request(fields: &Fields<'_>) -> Option<Request> {
 }
 
 /// Members of a body that are keys of their own here.
-pub(super) const OWN_MEMBERS: [(&str, &str); 7] = [
-    ("messages", "prompts come from `prompt` of `[[workload]]`"),
-    ("prompt", "prompts come from `prompt` of `[[workload]]`"),
+pub(super) const OWN_MEMBERS: [(&str, &str); 11] = [
+    ("messages", PROMPTS),
+    ("prompt", PROMPTS),
+    ("input", PROMPTS),
     ("model", "set `model` of `[target]`"),
     ("stream", "set `stream` of `[request]`"),
     ("stream_options", "usage is asked for with every stream"),
     ("temperature", "set `temperature` of `[request]`"),
-    ("max_tokens", "set `max_tokens` of `[request]`, or `output.max_tokens` of a workload"),
+    ("max_tokens", LENGTHS),
+    (
+        "max_completion_tokens",
+        "set `length_member` of `[target]` to this name, and `max_tokens` of `[request]`",
+    ),
+    ("max_output_tokens", LENGTHS),
+    ("n_predict", LENGTHS),
 ];
+const PROMPTS: &str = "prompts come from `prompt` of `[[workload]]`";
+const LENGTHS: &str = "set `max_tokens` of `[request]`, or `output.max_tokens` of a workload";
+
+/// A member of Ollama's `options` that is the tool's own.
+const OWN_OPTION: &str = "num_predict";
 
 fn extra(fields: &Fields<'_>) -> Map<String, serde_json::Value> {
     let mut extra = Map::new();
@@ -358,6 +381,14 @@ fn extra(fields: &Fields<'_>) -> Map<String, serde_json::Value> {
         if let Some((name, help)) = OWN_MEMBERS.iter().find(|(name, _)| *name == entry.name) {
             let message = format!("`extra` cannot set `{name}`: the tool sets it");
             fields.problems.error(Some(entry.at), message, *help);
+            continue;
+        }
+        if let Value::Table(options) = &entry.node.value
+            && entry.name == "options"
+            && let Some(own) = options.entries.iter().find(|option| option.name == OWN_OPTION)
+        {
+            let message = format!("`extra` cannot set `options.{OWN_OPTION}`: the tool sets it");
+            fields.problems.error(Some(own.at), message, LENGTHS);
             continue;
         }
         match json(&entry.node) {
@@ -428,9 +459,12 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
         let temperature = fields.own("temperature", Field::number);
         (stream, temperature, fields.own("max_tokens", Field::tokens), extra(&fields))
     });
-    let length = fields.table("output").and_then(|fields| {
+    let of_rows = fields.table("output").is_some_and(|fields| says_dataset(&fields));
+    let length = fields.table("output").filter(|_| !of_rows).and_then(|fields| {
         if fields.has("max_tokens") { Some(lengths::distribution(&fields, "max_tokens")) } else { None }
     });
+    let score = fields.has("score").then(|| fields.table("score")).flatten();
+    let score = score.map(|fields| score::rule(&fields));
     let session = fields.has("session").then(|| fields.table("session")).flatten();
     let session = session.map(|fields| phase::session(&fields));
     let own_limits = fields.table("slo").map(|fields| limits(&fields))?;
@@ -451,16 +485,46 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
     let max_tokens = length.unwrap_or(Some(default_length))?;
     let session = session.map_or(Some(None), |session| session.map(Some))?;
     let mut prompt = prompt?;
+    match &mut prompt {
+        PromptSource::Dataset(source) => source.uses_output_tokens = of_rows,
+        _ if of_rows => {
+            let message = "`max_tokens = \"dataset\"` takes lengths from rows, and this workload has none";
+            fields.problems.error(fields.place("output"), message, "give a number, or a data set");
+        }
+        _ => {}
+    }
     if let Some(session) = &session {
         check_session(fields, session, &mut prompt);
     }
-    Some(Workload { name: name?, weight: weight?, prompt, max_tokens, session, slo, request })
+    let score = score.map_or(Some(None), |score| score.map(Some))?;
+    score::check_truths(fields, score.as_ref(), &prompt);
+    let consistency = score::consistency(fields, score.is_some(), request.temperature)?;
+    Some(Workload {
+        name: name?,
+        weight: weight?,
+        prompt,
+        max_tokens,
+        score,
+        consistency,
+        session,
+        slo,
+        request,
+    })
+}
+
+fn says_dataset(fields: &Fields<'_>) -> bool {
+    !fields.holds_table("max_tokens")
+        && fields.peek("max_tokens", Field::text).is_some_and(|text| text == "dataset")
 }
 
 /// Rows can say how many turns a conversation has and what was answered; made-up text cannot.
 fn check_session(fields: &Fields<'_>, session: &SessionForm, prompt: &mut PromptSource) {
     match prompt {
         PromptSource::Dataset(source) => source.needs_answers = session.history == History::Recorded,
+        PromptSource::Needle(_) => {
+            let message = "every needle is asked for on its own, not in conversations";
+            fields.problems.error(fields.place("session"), message, "leave `session` out");
+        }
         PromptSource::Synthetic { .. } => {
             if session.turns.is_none() {
                 let message = "conversations of made-up prompts need `turns`";
@@ -493,10 +557,36 @@ fn prompt(fields: &Fields<'_>) -> Option<PromptSource> {
         let words = fields.table("synthetic")?.value("words", Field::integer)?;
         return Some(PromptSource::Synthetic { words });
     }
+    if fields.has("needle") {
+        return needle(&fields.table("needle")?).map(PromptSource::Needle);
+    }
     if !fields.has("dataset") {
         return None;
     }
     dataset::read(&fields.table("dataset")?).map(PromptSource::Dataset)
+}
+
+fn needle(fields: &Fields<'_>) -> Option<NeedleForm> {
+    let depths = fields.value("depths", Field::numbers);
+    let lengths = fields.value("lengths", Field::token_list);
+    let repeats = fields.value("repeats", Field::integer);
+    let distractors = fields.value("distractors", Field::integer);
+    let (depths, lengths) = (depths?, lengths?);
+    let (repeats, distractors) = (u32::try_from(repeats?).ok()?, u32::try_from(distractors?).ok()?);
+    if depths.iter().any(|depth| *depth > 1.0) {
+        let help = "0 is the beginning of the prompt, 1 its end";
+        fields.problems.error(fields.place("depths"), "a depth is a share from 0 to 1", help);
+    }
+    let least = NeedleForm::shortest(distractors);
+    if lengths.iter().any(|length| *length < least) {
+        let message = format!("a prompt needs {least} tokens to hide the needle and its distractors");
+        fields.problems.error(
+            fields.place("lengths"),
+            message,
+            "make it longer, or ask for fewer distractors",
+        );
+    }
+    Some(NeedleForm { depths, lengths, repeats, distractors })
 }
 
 pub(super) fn existing_file(field: Field<'_>, problems: &Problems<'_>) -> Result<PathBuf, Refusal> {

@@ -12,6 +12,7 @@ use super::tree;
 use super::{
     Axis, Endpoint, Loaded, Origins, PromptSource, Scenario, ServerWatch, Sweep, Transport, Workload,
 };
+use crate::score::{Kind, Rule};
 use crate::stats::metrics::{Unit, metric};
 use crate::stats::objective::Bound;
 use crate::stats::{KvLayout, ModelMemory, Objective};
@@ -65,10 +66,14 @@ fn write_target(out: &mut Lines, scenario: &Scenario) {
     out.header("[target]", "target.");
     match &target.endpoint {
         Endpoint::Url(url) => out.put("url", quoted(&url.to_string())),
-        Endpoint::Sim { profile } => out.put("sim.profile", quoted(profile)),
+        Endpoint::Sim { profile, faults } => {
+            out.put("sim.profile", quoted(&profile.to_string()));
+            out.maybe("sim.faults", (!faults.is_empty()).then(|| quoted(&faults.to_string())));
+        }
     }
     out.put("api", quoted(target.api.name()));
     out.maybe("model", target.model.as_deref().map(quoted));
+    out.put("length_member", quoted(target.chat_limit.name()));
     out.maybe("api_key_env", target.api_key_env.as_deref().map(quoted));
     for (name, _) in &target.headers {
         out.text += &format!("# headers.{} = … (values of headers are not stored)\n", key(name));
@@ -95,6 +100,7 @@ fn write_transport(out: &mut Lines<'_>, transport: &Transport) {
     out.maybe("tls.key", tls.identity.as_ref().map(|(_, key)| path(key)));
     out.maybe("tls.server_name", tls.server_name.as_deref().map(quoted));
     out.put("tls.insecure", tls.insecure);
+    out.put("http", quoted(transport.http.name()));
     out.put("stamps", quoted(transport.stamps.name()));
 }
 
@@ -136,6 +142,13 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
     out.put("weight", number(workload.weight));
     match &workload.prompt {
         PromptSource::Synthetic { words } => out.put("prompt.synthetic.words", words),
+        PromptSource::Needle(form) => {
+            let list = |values: Vec<String>| format!("[{}]", values.join(", "));
+            out.put("prompt.needle.depths", list(form.depths.iter().map(|depth| number(*depth)).collect()));
+            out.put("prompt.needle.lengths", list(form.lengths.iter().map(u64::to_string).collect()));
+            out.put("prompt.needle.repeats", form.repeats);
+            out.put("prompt.needle.distractors", form.distractors);
+        }
         PromptSource::Dataset(set) => {
             out.put("prompt.dataset.path", quoted(&set.path.to_string_lossy()));
             out.maybe("prompt.dataset.format", set.format.map(|format| quoted(format.name())));
@@ -143,6 +156,9 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             out.put("prompt.dataset.when_exhausted", quoted(set.when_exhausted.name()));
             for (column, name) in set.columns.all() {
                 out.put(&format!("prompt.dataset.columns.{column}"), quoted(name));
+            }
+            if let Some((_, unit)) = &set.columns.time {
+                out.put("prompt.dataset.columns.time_unit", quoted(unit.name()));
             }
             out.maybe(
                 "prompt.dataset.template",
@@ -154,7 +170,16 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             }
         }
     }
-    lengths::write(out, "output.max_tokens", &workload.max_tokens);
+    match workload.uses_output_tokens() {
+        true => out.put("output.max_tokens", quoted("dataset")),
+        false => lengths::write(out, "output.max_tokens", &workload.max_tokens),
+    }
+    if let Some(rule) = &workload.score {
+        write_score(out, rule);
+    }
+    if workload.score.is_some() || workload.consistency {
+        out.put("consistency", workload.consistency);
+    }
     if let Some(session) = &workload.session {
         phase::write_session(out, session);
     }
@@ -200,6 +225,18 @@ fn write_sweep(out: &mut Lines<'_>, sweep: &Sweep) {
         let steps = (0..axis.steps.len()).map(|step| values(axis, step));
         out.put("values", format!("[{}]", steps.collect::<Vec<_>>().join(", ")));
     }
+}
+
+fn write_score(out: &mut Lines, rule: &Rule) {
+    match rule.kind() {
+        Kind::Exact | Kind::Contains => return out.put("score", quoted(rule.kind().name())),
+        Kind::Regex { pattern } => return out.put("score.regex.pattern", quoted(pattern)),
+        Kind::Choice { last } => out.put("score.choice.last", quoted(&last.to_string())),
+        Kind::Gsm8k | Kind::Math => {
+            out.put(&format!("score.{}.tolerance", rule.kind().name()), number(rule.share_tolerated()));
+        }
+    }
+    out.put(&format!("score.{}.marked_only", rule.kind().name()), rule.is_marked_only());
 }
 
 fn write_objective(out: &mut Lines, objective: &Objective) {

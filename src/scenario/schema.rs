@@ -8,6 +8,7 @@ use toml::de::DeValue;
 
 use super::keys::{self, Fallback, Key, Kind, TABLES, Table};
 use super::read::OWN_MEMBERS;
+use crate::sim::Profile;
 use crate::stats::Statistic;
 
 /// The schema as JSON text, ending with a line break.
@@ -139,6 +140,10 @@ fn value(kind: Kind) -> Value {
         Kind::Text | Kind::Path => {
             json!({ "type": "string", "pattern": r"\S", "not": { "pattern": r"[\x00-\x1f\x7f-\x9f]" } })
         }
+        Kind::Profile => json!({ "anyOf": [
+            { "enum": Profile::NAMES },
+            { "type": "string", "pattern": r"\.toml$", "not": { "pattern": r"[\x00-\x1f\x7f-\x9f]" } },
+        ] }),
         Kind::Prose => json!({ "type": "string", "pattern": r"\S" }),
         Kind::Variable => json!({ "type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$" }),
         Kind::Url => json!({ "type": "string", "pattern": URL }),
@@ -197,6 +202,11 @@ fn value(kind: Kind) -> Value {
             json!({ "anyOf": [{ "type": "number", "minimum": 0 }, { "type": "string", "pattern": r"\S" }] })
         }
         Kind::Skips => json!({ "type": "array", "minItems": 1, "items": { "type": "object" } }),
+        Kind::AnswerLength => {
+            let [number, text] = tokens();
+            let row = json!({ "const": "dataset" });
+            json!({ "anyOf": [number, text, row, table(keys::find("distribution"))] })
+        }
         Kind::Percentile => {
             // To an editor 99 and 99.0 are two things.
             let number = |percent: f64| match percent.fract() == 0.0 {
@@ -231,6 +241,11 @@ fn value(kind: Kind) -> Value {
         Kind::Parameters { table: path, alone } => {
             let lone = keys::find(path).key(alone).map_or(json!({}), |key| value(key.kind));
             json!({ "anyOf": [lone, table(keys::find(path))] })
+        }
+        Kind::Bare => json!({ "type": "object", "maxProperties": 0 }),
+        Kind::OneOf(path) => {
+            let kinds = keys::find(path);
+            json!({ "anyOf": [{ "type": "string", "enum": kinds.bare_kinds() }, table(kinds)] })
         }
     }
 }

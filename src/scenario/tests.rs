@@ -4,6 +4,7 @@ mod judged;
 mod lengths;
 mod merging;
 mod schedule;
+mod score;
 mod sweep;
 
 use std::path::PathBuf;
@@ -97,7 +98,8 @@ const CONFIG: &str = r#"{"num_hidden_layers": 8, "num_attention_heads": 16, "num
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let data = ["rows.jsonl", "problems.jsonl", "questions.csv", "test.jsonl", "train.jsonl"];
-    for name in data.into_iter().chain(["client.pem", "client.key", "ca.pem"]) {
+    let data = data.into_iter().chain(["quiz.jsonl", "totals.jsonl"]);
+    for name in data.chain(["client.pem", "client.key", "ca.pem"]) {
         std::fs::write(folder.path().join(name), "\"a prompt\"\n").unwrap();
     }
     let times = "{\"timestamp\": 0}\n{\"timestamp\": 40}\n{\"timestamp\": 90}\n";
@@ -242,6 +244,9 @@ fn outer_example(table: &keys::Table, place: &str) -> Option<String> {
 /// What a key needs beside it that `MINIMAL` does not have.
 fn needed(table: &str, key: &str) -> Vec<&'static str> {
     let mut needed = match (table, key) {
+        ("workload", "score") => vec!["workload.w.prompt.dataset=problems.jsonl"],
+        (table, _) if table.starts_with("workload.score") => vec!["workload.w.prompt.dataset=problems.jsonl"],
+        ("target.sim", "faults") => vec!["target.sim.profile=8b-h100"],
         ("phase.requests", "per_user") => vec!["phase.p.load.closed=8"],
         ("phase.warm_up" | "phase.cool_down", "per_user") => {
             vec!["phase.p.load.closed=8", "phase.p.requests.per_user=8"]
@@ -252,6 +257,15 @@ fn needed(table: &str, key: &str) -> Vec<&'static str> {
     };
     if table == "phase.load.trace" && (key == "column" || key == "unit") {
         needed.push("phase.p.load.trace.format=jsonl");
+    }
+    match (table, key) {
+        ("workload.prompt.dataset.columns", "time") => {
+            needed.push("workload.w.prompt.dataset.columns.time_unit=ms");
+        }
+        ("workload.prompt.dataset.columns", "time_unit") => {
+            needed.push("workload.w.prompt.dataset.columns.time=at");
+        }
+        _ => {}
     }
     if table.starts_with("workload.prompt.dataset.") {
         needed.push("workload.w.prompt.dataset.path=problems.jsonl");
@@ -267,7 +281,9 @@ fn every_key_is_accepted_with_its_example_wherever_its_table_stands() {
     for table in TABLES {
         for key in table.keys {
             // See `merging`, and `further_loads_and_sessions_are_read_as_written`.
-            if key.name == "extends" || key.name == "also" || is_of_a_sweep(table, key) {
+            let is_alone = (table.path, key.name) == ("phase.load.trace", "workload");
+            let is_elsewhere = key.name == "extends" || key.name == "also" || is_of_a_sweep(table, key);
+            if is_elsewhere || is_alone {
                 continue;
             }
             for place in places(table.path) {
@@ -316,7 +332,8 @@ fn every_default_is_a_value_its_key_takes() {
             for place in places(table.path) {
                 let own = format!("{place}{}={default}", key.name);
                 let outer = outer_example(table, &place);
-                let arguments = outer.iter().chain([&own]).map(String::as_str).collect::<Vec<_>>();
+                let mut arguments = outer.iter().chain([&own]).map(String::as_str).collect::<Vec<_>>();
+                arguments.extend(needed(table.path, key.name));
                 let set = set(&arguments);
                 let result = read_with(MINIMAL, &set);
                 assert!(result.is_ok(), "{place}{}: {}", key.name, result.unwrap_err());
@@ -399,7 +416,10 @@ fn naming_another_kind_replaces_the_kind_whole() {
     let scenario = scenario.unwrap();
     assert_eq!(scenario.phases[1].load, Load::closed(8));
     assert_eq!(scenario.workloads[1].prompt, PromptSource::Synthetic { words: 5 });
-    assert_eq!(scenario.target.endpoint, Endpoint::Sim { profile: "8b-h100".to_owned() });
+    assert_eq!(
+        scenario.target.endpoint,
+        Endpoint::Sim { profile: ProfileSource::BuiltIn("8b-h100".to_owned()), faults: FaultPlan::default() }
+    );
 }
 
 #[test]
@@ -546,6 +566,7 @@ tensor_parallel = "4"
 url = "https://example.org:8443/api/openai"
 api = "chat"
 model = "qwen2.5-72b"
+length_member = "max_tokens"
 # headers.authorization = … (values of headers are not stored)
 # headers.x-tenant = … (values of headers are not stored)
 timeouts.connect = "1s"
@@ -555,6 +576,7 @@ timeouts.total = "1h500ms"
 ready_within = "30s"
 connections = "reuse"
 tls.insecure = false
+http = "auto"
 stamps = "kernel"
 
 [[workload]]

@@ -19,6 +19,8 @@ pub struct Transport {
     pub retries: Option<Retries>,
     /// How the server's identity is verified and ours proven.
     pub tls: TlsOptions,
+    /// What is spoken on connections.
+    pub http: Http,
     /// What times the arrival of bytes.
     pub stamps: Stamps,
 }
@@ -56,6 +58,17 @@ pub struct TlsOptions {
     pub insecure: bool,
 }
 
+/// Which HTTP is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Http {
+    /// Under TLS HTTP/2 where the server offers it, else HTTP/1.1.
+    Auto,
+    /// HTTP/1.1.
+    One,
+    /// HTTP/2, without asking where there is no TLS.
+    Two,
+}
+
 /// What times the arrival of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamps {
@@ -73,6 +86,7 @@ impl Default for Transport {
             connections: Connections::Reuse,
             retries: None,
             tls: TlsOptions::default(),
+            http: Http::Auto,
             stamps: Stamps::Kernel,
         }
     }
@@ -88,6 +102,20 @@ impl Connections {
             Connections::Reuse => "reuse",
             Connections::PerRequest => "per_request",
             Connections::PerUser => "per_user",
+        }
+    }
+}
+
+impl Http {
+    /// All, in the order of the key's values.
+    pub const ALL: [Http; 3] = [Http::Auto, Http::One, Http::Two];
+
+    /// The value in a scenario.
+    pub fn name(self) -> &'static str {
+        match self {
+            Http::Auto => "auto",
+            Http::One => "1.1",
+            Http::Two => "2",
         }
     }
 }
@@ -120,12 +148,18 @@ pub(super) fn read(fields: &Fields<'_>, endpoint: Option<&Endpoint>) -> Option<T
         let help = "write the URL with `https`, or leave `tls` out";
         fields.problems.warning(fields.place("tls"), "`tls` has no effect: the URL is none of `https`", help);
     }
+    let http = fields.value("http", Field::choice).and_then(|index| Http::ALL.get(index).copied());
+    if http == Some(Http::Two) && matches!(endpoint, Some(Endpoint::Sim { .. })) {
+        let message = "the simulated server speaks HTTP/1.1 alone";
+        fields.problems.error(fields.place("http"), message, "leave `http` out, or name a server with `url`");
+    }
     let stamps = fields.value("stamps", Field::choice).and_then(|index| Stamps::ALL.get(index).copied());
     Some(Transport {
         ready_within: ready_within?,
         connections: connections?,
         retries: retries?,
         tls: tls?,
+        http: http?,
         stamps: stamps?,
     })
 }

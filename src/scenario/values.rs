@@ -138,13 +138,6 @@ impl Field<'_> {
         })
     }
 
-    /// One of the kind's choices.
-    pub(super) fn choice_name(self) -> Result<String, Refusal> {
-        let text = self.str().map(str::to_owned);
-        self.choice()?;
-        text
-    }
-
     /// A URL.
     pub(super) fn url(self) -> Result<TargetUrl, Refusal> {
         TargetUrl::parse(self.str()?).map_err(|error| Refusal::new(error.problem, error.help))

@@ -117,6 +117,13 @@ pub struct Rule {
     pattern: Option<Regex>,
 }
 
+/// A pattern follows from its kind.
+impl PartialEq for Rule {
+    fn eq(&self, other: &Rule) -> bool {
+        (&self.kind, self.marked_only, self.tolerance) == (&other.kind, other.marked_only, other.tolerance)
+    }
+}
+
 /// A rule that cannot be.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RuleError {
@@ -191,6 +198,16 @@ impl Rule {
         &self.kind
     }
 
+    /// Whether only answers in a final mark count.
+    pub fn is_marked_only(&self) -> bool {
+        self.marked_only
+    }
+
+    /// By how much a number may differ from the truth, as a share of it.
+    pub fn share_tolerated(&self) -> f64 {
+        self.tolerance
+    }
+
     /// The answer that a truth comes to; `None` where it has none that a response could equal. Truths go through the
     /// rules of responses: a bare value, GSM8K's `answer` field and MATH's `solution` field all do.
     pub fn truth(&self, truth: &str) -> Option<String> {
@@ -227,7 +244,7 @@ impl Rule {
     }
 
     /// Whether the truth says nothing here: a pattern without a capture group is the whole test.
-    fn ignores_truth(&self) -> bool {
+    pub fn ignores_truth(&self) -> bool {
         self.pattern.as_ref().is_some_and(|pattern| pattern.captures_len() == 1)
     }
 

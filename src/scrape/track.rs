@@ -12,6 +12,9 @@ use crate::units::Nanos;
 /// Most series of counters that are followed; a page with more has those of its beginning counted.
 const MOST_SERIES: usize = 4_096;
 
+/// Figures are kept as `server.csv` holds them, so that what is computed from them can be computed again.
+const ROUNDING: f64 = 1e6;
+
 /// What is known of one page over a run.
 #[derive(Clone, Debug, Default)]
 pub struct Track {
@@ -93,7 +96,7 @@ impl Track {
                 figure if figure.is_counter() => self.counted(*figure, series, is_first),
                 _ => sum(),
             };
-            figures.set(*figure, Some(value));
+            figures.set(*figure, Some((value * ROUNDING).round() / ROUNDING));
         }
         figures
     }

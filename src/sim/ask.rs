@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::answer::{Answer, KeyMaker, Vocabulary};
 use super::body::{Body, DetokenizeBody, Message, Prompt, TokenizeBody};
-use super::knowledge::{AnswerKey, Question, informed};
+use super::knowledge::{AnswerKey, Question, informed, wrong};
 use super::prefix::{BlockHash, BlockHasher};
 use super::problem::Problem;
 use super::profile::Parameters;
@@ -67,11 +67,11 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Reads the body of a request for an answer.
+    /// Reads the body of a request for an answer; a `corrupt` one is another than it should be.
     ///
     /// # Errors
     /// When it is not JSON, not a request of this form, or asks for what is not simulated.
-    pub(super) fn read(&self, form: Form, body: &[u8]) -> Result<Ask, Problem> {
+    pub(super) fn read(&self, form: Form, body: &[u8], corrupt: bool) -> Result<Ask, Problem> {
         let what = match form {
             Form::Chat => "a chat request",
             Form::Completion => "a completions request",
@@ -102,7 +102,7 @@ impl Reader {
                 let texts = messages.iter().map(|message| &*message.content.0).collect::<Vec<_>>();
                 let last = messages.iter().rfind(|message| message.role == "user");
                 let last = last.map_or("", |message| &message.content.0);
-                self.informed(Answer::new(key.key()), last, &texts, prompt.count)
+                self.informed(key.key(), last, &texts, prompt.count, corrupt)
             }
             Form::Completion => match body.prompt.take() {
                 None => return Err(Problem::bad_request("`prompt` is missing.", Some("prompt"))),
@@ -113,12 +113,12 @@ impl Reader {
                 Some(Prompt::Text(text)) => {
                     prompt.add_text(&text);
                     key.add(&text);
-                    self.informed(Answer::new(key.key()), &text, &[&*text], prompt.count)
+                    self.informed(key.key(), &text, &[&*text], prompt.count, corrupt)
                 }
                 Some(Prompt::Ids(ids)) => {
                     prompt.add_ids(&ids);
                     ids.iter().for_each(|id| key.add(&id.to_string()));
-                    Answer::new(key.key())
+                    Answer::new(key.key() ^ u64::from(corrupt))
                 }
             },
         };
@@ -148,10 +148,22 @@ impl Reader {
         })
     }
 
-    fn informed(&self, answer: Answer, question: &str, prompt: &[&str], prompt_tokens: u64) -> Answer {
+    fn informed(
+        &self,
+        key: u64,
+        question: &str,
+        prompt: &[&str],
+        prompt_tokens: u64,
+        corrupt: bool,
+    ) -> Answer {
+        let answer = Answer::new(key);
         let fullness = prompt_tokens as f64 / self.parameters.max_model_len as f64;
         let question = Question { text: question, prompt, fullness };
-        informed(answer, question, &self.parameters.skill, self.answer_key.as_deref())
+        match informed(&answer, question, &self.parameters.skill, self.answer_key.as_deref()) {
+            Some(text) if corrupt => answer.saying(&wrong(&text)),
+            Some(text) => answer.saying(&text),
+            None => Answer::new(key ^ u64::from(corrupt)),
+        }
     }
 
     /// Tokens of thought that are asked for: a quarter, half or all of the mean answer by effort.

@@ -13,6 +13,8 @@
 mod manner;
 mod parse;
 
+use std::fmt;
+
 use crate::seed::Seed;
 use crate::units::Nanos;
 
@@ -76,6 +78,13 @@ impl FaultPlan {
         Ok(FaultPlan { rules, ..FaultPlan::default() })
     }
 
+    /// The rules of both.
+    #[must_use]
+    pub fn and(mut self, other: FaultPlan) -> FaultPlan {
+        self.rules.extend(other.rules);
+        self
+    }
+
     /// The same plan by the chances of another seed.
     pub fn with_seed(self, seed: Seed) -> FaultPlan {
         FaultPlan { seed, ..self }
@@ -127,6 +136,14 @@ impl FaultPlan {
             }
         }
         manner
+    }
+}
+
+/// As it was written, rules with a comma and a blank between them.
+impl fmt::Display for FaultPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rules = self.rules.iter().map(|rule| rule.text.as_str()).collect::<Vec<_>>();
+        f.write_str(&rules.join(", "))
     }
 }
 

@@ -29,23 +29,19 @@ pub(super) struct Question<'a> {
     pub(super) fullness: f64,
 }
 
-/// Says what it knows, as well as `skill` lets it; leaves the answer as it is where it knows nothing.
+/// What it knows, said as well as `skill` lets it; `None` where it knows nothing. Chance follows `answer`.
 pub(super) fn informed(
-    answer: Answer,
+    answer: &Answer,
     question: Question<'_>,
     skill: &Skill,
     key: Option<&dyn AnswerKey>,
-) -> Answer {
-    if let Some(text) = find_needle(&answer, question, skill) {
-        return answer.saying(&text);
+) -> Option<String> {
+    if let Some(text) = find_needle(answer, question, skill) {
+        return Some(text);
     }
-    match key.and_then(|key| key.solution(question.text)) {
-        Some(solution) => {
-            let text = attempt(&answer, &solution, skill.right_share);
-            answer.saying(&text)
-        }
-        None => answer,
-    }
+    let solution = key?.solution(question.text)?;
+    let right_share = skill.right_share * (1.0 - skill.right_length_loss * question.fullness.min(1.0));
+    Some(attempt(answer, &solution, right_share))
 }
 
 /// The right solution with the probability of `right_share`; else, by turns of chance, one with another last number
@@ -58,14 +54,24 @@ fn attempt(answer: &Answer, solution: &str, right_share: f64) -> String {
     if draw < f64::midpoint(right_share, 1.0) {
         return wrong(solution);
     }
-    let words = solution.split_inclusive(char::is_whitespace).collect::<Vec<_>>();
+    // Not a word of the value, or a part of it would pass for the whole.
+    let value = last_number(solution).map(|(start, end)| &solution[start..end]);
+    let until = value.and_then(|value| solution.find(value)).unwrap_or(solution.len());
+    let words = solution[..until].split_inclusive(char::is_whitespace).collect::<Vec<_>>();
     let half = words[..words.len() / 2].concat();
     if half.trim().is_empty() { wrong(solution) } else { half.trim_end().to_owned() }
 }
 
+/// Where the last digits of a text stand.
+fn last_number(text: &str) -> Option<(usize, usize)> {
+    let last = text.rfind(|c: char| c.is_ascii_digit())?;
+    let digits = text[..=last].bytes().rev().take_while(u8::is_ascii_digit).count();
+    Some((last + 1 - digits, last + 1))
+}
+
 /// `solution` with its last number, or if it has none its last letter, replaced by the next one.
-fn wrong(solution: &str) -> String {
-    let Some(last) = solution.rfind(|c: char| c.is_ascii_digit()) else {
+pub(super) fn wrong(solution: &str) -> String {
+    let Some((start, end)) = last_number(solution) else {
         return match solution.rfind(|c: char| c.is_ascii_alphabetic()) {
             Some(at) => {
                 let next = match solution.as_bytes()[at] {
@@ -78,10 +84,8 @@ fn wrong(solution: &str) -> String {
             None => "I do not know.".to_owned(),
         };
     };
-    let digits = solution[..=last].bytes().rev().take_while(u8::is_ascii_digit).count();
-    let start = last + 1 - digits;
-    let number = solution[start..=last].parse::<u128>().map_or(0, |number| number.saturating_add(1));
-    format!("{}{number}{}", &solution[..start], &solution[last + 1..])
+    let number = solution[start..end].parse::<u128>().map_or(0, |number| number.saturating_add(1));
+    format!("{}{number}{}", &solution[..start], &solution[end..])
 }
 
 /// The answer to a question after a needle; `None` if that is not what is asked.
@@ -136,7 +140,8 @@ mod tests {
 
     fn ask(key: u64, text_: &str, prompt: &[&str], fullness: f64, skill: Skill) -> String {
         let question = Question { text: text_, prompt, fullness };
-        text(&informed(Answer::new(key), question, &skill, Some(&Row)))
+        let answer = Answer::new(key);
+        informed(&answer, question, &skill, Some(&Row)).unwrap_or_else(|| text(&answer))
     }
 
     #[test]

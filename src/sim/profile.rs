@@ -46,8 +46,10 @@ pub struct Parameters {
 /// How well a model answers what has a right answer. Shares are from 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Skill {
-    /// Share of word problems answered right.
+    /// Share of known questions answered right, in a short prompt.
     pub right_share: f64,
+    /// Share of `right_share` lost when the prompt fills the context; less in proportion for shorter ones.
+    pub right_length_loss: f64,
     /// Share of needles found in a short prompt.
     pub needle_share: f64,
     /// Share of `needle_share` lost when the prompt fills the context; less in proportion for shorter ones.
@@ -58,7 +60,13 @@ pub struct Skill {
 
 impl Default for Skill {
     fn default() -> Skill {
-        Skill { right_share: 1.0, needle_share: 1.0, needle_length_loss: 0.0, needle_depth_loss: 0.0 }
+        Skill {
+            right_share: 1.0,
+            right_length_loss: 0.0,
+            needle_share: 1.0,
+            needle_length_loss: 0.0,
+            needle_depth_loss: 0.0,
+        }
     }
 }
 
@@ -168,6 +176,7 @@ fn check(parameters: &Parameters) -> Result<(), Impossible> {
     let shares = [
         ("utilisation", parameters.utilisation),
         ("right_share", skill.right_share),
+        ("right_length_loss", skill.right_length_loss),
         ("needle_share", skill.needle_share),
         ("needle_length_loss", skill.needle_length_loss),
         ("needle_depth_loss", skill.needle_depth_loss),

@@ -79,6 +79,22 @@ pub enum FindingKind {
     Uncounted,
     /// Limits could not be judged.
     SloUnmeasurable,
+    /// Answers to long prompts are right less often.
+    AccuracyFallsWithLength,
+    /// Answers are right less often while much is in flight.
+    AccuracyFallsWithLoad,
+    /// Answers in which nothing answers.
+    NoAnswer,
+    /// They are more among long prompts.
+    NoAnswerRisesWithLength,
+    /// They are more while much is in flight.
+    NoAnswerRisesWithLoad,
+    /// Most answers that are not right were cut at their limit.
+    NotRightTruncated,
+    /// Answers of a scored workload that were not checked.
+    Unchecked,
+    /// The same request got different answers.
+    Inconsistent,
     /// Objectives that the sample does not decide.
     Undetermined,
     /// Shards did not begin a phase together.
@@ -172,6 +188,14 @@ impl FindingKind {
             FindingKind::Bursts => "bursts",
             FindingKind::Uncounted => "uncounted",
             FindingKind::SloUnmeasurable => "slo_unmeasurable",
+            FindingKind::AccuracyFallsWithLength => "accuracy_falls_with_length",
+            FindingKind::AccuracyFallsWithLoad => "accuracy_falls_with_load",
+            FindingKind::NoAnswer => "no_answer",
+            FindingKind::NoAnswerRisesWithLength => "no_answer_rises_with_length",
+            FindingKind::NoAnswerRisesWithLoad => "no_answer_rises_with_load",
+            FindingKind::NotRightTruncated => "not_right_truncated",
+            FindingKind::Unchecked => "unchecked",
+            FindingKind::Inconsistent => "inconsistent",
             FindingKind::Undetermined => "undetermined",
             FindingKind::ShardsApart => "shards_apart",
             FindingKind::StoppedByErrors => "stopped_by_errors",
@@ -191,6 +215,7 @@ impl FindingKind {
             | FindingKind::Dependent
             | FindingKind::Uncounted
             | FindingKind::SloUnmeasurable
+            | FindingKind::Unchecked
             | FindingKind::StoppedByErrorsInARow => Measure::Requests,
             FindingKind::ShortWindow | FindingKind::StoppedOverSaturated => Measure::Times,
             FindingKind::Undetermined => Measure::Objectives,
@@ -229,6 +254,19 @@ impl FindingKind {
             FindingKind::Bursts => "gaps describe a buffer between model and client, not the model",
             FindingKind::Uncounted => "token metrics lack them, and throughputs are lower bounds",
             FindingKind::SloUnmeasurable => "they count as not good though no limit is known to be missed",
+            FindingKind::AccuracyFallsWithLength => {
+                "more than chance: the model, its context or its cache loses what is far back"
+            }
+            FindingKind::AccuracyFallsWithLoad => "more than chance: the server's answers change under load",
+            FindingKind::NoAnswer => "accuracy counts them as not right",
+            FindingKind::NoAnswerRisesWithLength | FindingKind::NoAnswerRisesWithLoad => {
+                "more than chance, and accuracy falls with them"
+            }
+            FindingKind::NotRightTruncated => "accuracy is that of the limit rather than that of the model",
+            FindingKind::Unchecked => "accuracy says nothing of them",
+            FindingKind::Inconsistent => {
+                "at temperature 0 they should be the same: a cache, batching or arithmetic changes them"
+            }
             FindingKind::Undetermined => "their intervals contain the bound, or there is none",
             FindingKind::ShardsApart => "for that long only a part of the load was offered",
             FindingKind::StoppedByErrors
@@ -268,6 +306,22 @@ impl FindingKind {
             FindingKind::Bursts => "turn off buffering in the proxy or gateway on the way",
             FindingKind::Uncounted => "let the server send usage (stream_options)",
             FindingKind::SloUnmeasurable => "limit a metric that this server's answers allow to measure",
+            FindingKind::AccuracyFallsWithLength => {
+                "see accuracy.csv by length; try again without prefix cache and at low load"
+            }
+            FindingKind::AccuracyFallsWithLoad => {
+                "compare verdicts of the same rows at low load in requests.csv; look at preemptions and precision"
+            }
+            FindingKind::NoAnswer
+            | FindingKind::NoAnswerRisesWithLength
+            | FindingKind::NoAnswerRisesWithLoad => {
+                "see columns `rule` and `finish_reason` of requests.csv; ask for the answer in a form that `score` finds"
+            }
+            FindingKind::NotRightTruncated => "raise output.max_tokens",
+            FindingKind::Unchecked => "use a data set in which each row has a truth that `score` can find",
+            FindingKind::Inconsistent => {
+                "see column `consistent` of requests.csv; compare a run of one user with one of many"
+            }
             FindingKind::Undetermined => "run longer, or choose a bound that the sample can decide",
             FindingKind::ShardsApart => {
                 "give all shards one --start-at, synchronise their clocks, and run later phases on their own"
@@ -352,6 +406,34 @@ impl fmt::Display for Finding {
             FindingKind::Uncounted => write!(f, "the tokens of {count} answers could not be counted"),
             FindingKind::SloUnmeasurable => {
                 write!(f, "{count} answers lack a metric that [slo] limits")
+            }
+            FindingKind::AccuracyFallsWithLength => write!(
+                f,
+                "{measured} of answers to the longest third of prompts are right, {threshold} of those to the shortest"
+            ),
+            FindingKind::AccuracyFallsWithLoad => write!(
+                f,
+                "{measured} of answers are right where most requests were in flight, {threshold} where fewest were"
+            ),
+            FindingKind::NoAnswer => {
+                write!(f, "nothing was found that answers in {count} answers ({measured}; limit {threshold})")
+            }
+            FindingKind::NoAnswerRisesWithLength => write!(
+                f,
+                "nothing answers in {measured} of answers to the longest third of prompts, in {threshold} of those to \
+                 the shortest"
+            ),
+            FindingKind::NoAnswerRisesWithLoad => write!(
+                f,
+                "nothing answers in {measured} of answers where most requests were in flight, in {threshold} where \
+                 fewest were"
+            ),
+            FindingKind::NotRightTruncated => {
+                write!(f, "{count} of the answers that are not right ({measured}) ran into max_tokens")
+            }
+            FindingKind::Unchecked => write!(f, "{count} answers could not be checked"),
+            FindingKind::Inconsistent => {
+                write!(f, "{count} answers ({measured}) differ from the first one to the same request")
             }
             FindingKind::Undetermined => write!(f, "{count} objectives are undetermined"),
             FindingKind::ShardsApart => {

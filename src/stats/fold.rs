@@ -18,7 +18,7 @@ use super::statistic::Statistic;
 use super::tally::{Kept, Lengths, OutcomeCounts, RowEvents, Tally};
 use super::trend::rise;
 use super::verdict::Figures;
-use crate::record::{Outcome, RequestRecord};
+use crate::record::{Outcome, RequestRecord, Verdict};
 use crate::units::Micros;
 
 /// The name of the group that joins all phases that count, or all workloads.
@@ -55,25 +55,27 @@ pub struct WorkloadSetup {
     pub slo: Slo,
     /// Whether answers must have exactly the length asked for.
     pub exact_output: bool,
+    /// Whether answers are checked.
+    pub scored: bool,
 }
 
 /// Rows of one point and repeat, summed up by phase and workload.
 #[derive(Clone, Debug)]
 pub struct Fold {
-    point: Option<u32>,
-    repeat: Option<u32>,
-    phases: Vec<Phase>,
+    pub(super) point: Option<u32>,
+    pub(super) repeat: Option<u32>,
+    pub(super) phases: Vec<Phase>,
     workloads: Vec<WorkloadSetup>,
     /// Rows of data sets that were asked, by workload.
     asked: BTreeMap<u32, BTreeSet<u64>>,
 }
 
 #[derive(Clone, Debug)]
-struct Phase {
-    setup: PhaseSetup,
+pub(super) struct Phase {
+    pub(super) setup: PhaseSetup,
     span: PhaseSpan,
     /// By index of the workload.
-    tallies: BTreeMap<u32, Tally>,
+    pub(super) tallies: BTreeMap<u32, Tally>,
 }
 
 /// One line of `summary.csv`.
@@ -173,8 +175,11 @@ impl Fold {
         let no_limits = Slo::default();
         let workload = record.planned.workload;
         let slo = self.workloads.get(workload as usize).map_or(&no_limits, |setup| &setup.slo);
+        let scored = self.workloads.get(workload as usize).is_some_and(|setup| setup.scored);
         let tally = phase.tallies.entry(workload).or_insert_with(Tally::new);
         tally.add(record, events, slo);
+        let is_checked = record.grade.is_some() || record.outcome != Outcome::Ok;
+        tally.unchecked += u64::from(scored && record.measured && !is_checked);
         if let Some(row) = record.planned.dataset_row.filter(|_| record.sent.is_some()) {
             let is_new = self.asked.entry(workload).or_default().insert(row);
             tally.repeated += u64::from(record.measured && !is_new);
@@ -350,10 +355,11 @@ impl Fold {
                 .map(|(_, tally)| tally)
                 .collect(),
         };
-        let limited = self.workloads.iter().enumerate();
-        let limited =
-            limited.filter(|(index, _)| keep(*index as u32)).any(|(_, setup)| !setup.slo.limits.is_empty());
-        Scope::new(phases.into_iter().map(part).collect(), limited)
+        let workloads = self.workloads.iter().zip(0..).filter(|(_, index)| keep(*index));
+        let mut workloads = workloads.map(|(setup, _)| setup);
+        let limited = workloads.clone().any(|setup| !setup.slo.limits.is_empty());
+        let scored = workloads.any(|setup| setup.scored);
+        Scope::new(phases.into_iter().map(part).collect(), limited, scored)
     }
 
     fn rows_of(&self, group: &Group<'_>, rows: &mut Vec<SummaryRow>) {
@@ -375,7 +381,7 @@ impl Fold {
         }
     }
 
-    fn workload_name(&self, index: u32) -> &str {
+    pub(super) fn workload_name(&self, index: u32) -> &str {
         self.workloads.get(index as usize).map_or("", |setup| &setup.name)
     }
 }
@@ -459,6 +465,22 @@ fn values_of(scope: &Scope<'_>, place: usize, metric: &Metric) -> Vec<Value> {
                 share(name, &flags, bounded)
             };
             FinishReason::ALL.into_iter().map(one).collect()
+        }
+        Source::Accuracy => {
+            let is_right = |row: &Kept| row.verdict.map(|verdict| verdict == Verdict::Right);
+            let one = |(name, reason): (&'static str, FinishReason)| {
+                let flags = scope.flags(|row, _| is_right(row).filter(|_| row.finish_reason == reason));
+                share(name, &flags, bounded)
+            };
+            let all = share("value", &scope.flags(|row, _| is_right(row)), bounded);
+            [all].into_iter().chain(FinishReason::ALL.into_iter().map(one)).collect()
+        }
+        Source::Verdicts => {
+            let count = |verdict| {
+                let rows = scope.tallies().flat_map(|tally| &tally.rows);
+                rows.filter(|row| row.verdict == Some(verdict)).count() as u64
+            };
+            Verdict::ALL.into_iter().map(|verdict| plain((verdict.name(), count(verdict)))).collect()
         }
         Source::Outcomes => outcome_statistics(&scope.outcomes()).map(plain).collect(),
         Source::MeasuredOutcomes => outcome_statistics(&scope.measured()).map(plain).collect(),

@@ -13,7 +13,7 @@ use super::censored::Reached;
 use super::scope::{Figure, Rate, Scope};
 use super::statistic::Statistic;
 use super::tally::Kept;
-use crate::record::{Outcome, RequestRecord};
+use crate::record::{Outcome, RequestRecord, Verdict};
 
 /// Definition of a metric.
 #[derive(Debug)]
@@ -85,6 +85,10 @@ pub enum Source {
     ErrorShares,
     /// Measured `ok` rows by [`FinishReason`], as shares.
     FinishShares,
+    /// Right answers among those checked: `value` for all, and by [`FinishReason`].
+    Accuracy,
+    /// Checked answers by verdict.
+    Verdicts,
     /// Rows of the phase, measured or not, by what became of them: `planned`, `sent` and each outcome.
     Outcomes,
     /// Measured rows, the same way.
@@ -106,6 +110,10 @@ impl Source {
             Source::ErrorShares => {
                 ["value"].into_iter().chain(failing_outcomes().map(Outcome::name)).collect()
             }
+            Source::Accuracy => {
+                ["value"].into_iter().chain(FinishReason::ALL.into_iter().map(|(name, _)| name)).collect()
+            }
+            Source::Verdicts => Verdict::ALL.into_iter().map(Verdict::name).collect(),
             Source::FinishShares | Source::FinishReasons => {
                 FinishReason::ALL.into_iter().map(|(name, _)| name).collect()
             }
@@ -120,7 +128,11 @@ impl Source {
         match self {
             Source::Row(..) => "mean and percentiles",
             Source::Adjusted(_) => "percentiles",
-            Source::Rate(_) | Source::Share(_) | Source::ErrorShares | Source::FinishShares => "all",
+            Source::Rate(_)
+            | Source::Share(_)
+            | Source::ErrorShares
+            | Source::FinishShares
+            | Source::Accuracy => "all",
             _ => "none",
         }
     }
@@ -191,7 +203,7 @@ impl FinishReason {
     pub fn of(stated: Option<&str>) -> FinishReason {
         match stated {
             None => FinishReason::None,
-            Some("stop" | "end_turn" | "stop_sequence" | "eos" | "completed") => FinishReason::Stop,
+            Some("stop" | "end_turn" | "stop_sequence" | "eos" | "word" | "completed") => FinishReason::Stop,
             Some("length" | "max_tokens" | "max_output_tokens" | "limit") => FinishReason::Length,
             Some("tool_calls" | "tool_use" | "function_call") => FinishReason::ToolCalls,
             Some("content_filter" | "refusal") => FinishReason::ContentFilter,
@@ -208,6 +220,17 @@ pub fn metric(tag: &str) -> Option<&'static Metric> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_reason_is_of_the_same_kind_in_whatever_api() {
+        let kinds =
+            ["stop", "end_turn", "word", "max_output_tokens", "limit", "tool_use", "refusal", "abort"];
+        let kinds = kinds.map(|stated| FinishReason::of(Some(stated)) as usize);
+        let names = kinds.map(|kind| FinishReason::ALL[kind].0);
+        let expected = ["stop", "stop", "stop", "length", "length", "tool_calls", "content_filter", "other"];
+        assert_eq!(names, expected);
+        assert_eq!(FinishReason::of(None), FinishReason::None);
+    }
 
     #[test]
     fn every_tag_is_defined_once_with_a_formula() {

@@ -4,6 +4,8 @@
 //! run; [`verdict::judge`] says whether the figures can be trusted. What each figure means stands in
 //! [`metrics::METRICS`].
 
+pub mod analysis;
+mod answers;
 pub mod censored;
 pub mod change;
 pub mod effective;
@@ -26,6 +28,8 @@ pub mod timeline;
 pub mod trend;
 pub mod verdict;
 
+pub use analysis::{Analysis, AnalysisRow};
+pub use answers::AccuracyRow;
 pub use finding::Finding;
 pub use fold::{Fold, GapRow, PhaseSetup, SummaryRow, WorkloadSetup};
 pub use histogram::Histogram;

@@ -302,9 +302,12 @@ impl Bound {
 /// Whether figures of this source have intervals, or are known exactly.
 fn is_bounded(source: Source) -> bool {
     match source {
-        Source::Row(..) | Source::Adjusted(_) | Source::Rate(_) | Source::Share(_) | Source::ErrorShares => {
-            true
-        }
+        Source::Row(..)
+        | Source::Adjusted(_)
+        | Source::Rate(_)
+        | Source::Share(_)
+        | Source::ErrorShares
+        | Source::Accuracy => true,
         // Counts of rows: nothing to estimate.
         Source::Figure(_) => true,
         Source::Gaps
@@ -312,7 +315,8 @@ fn is_bounded(source: Source) -> bool {
         | Source::FinishShares
         | Source::Outcomes
         | Source::MeasuredOutcomes
-        | Source::FinishReasons => false,
+        | Source::FinishReasons
+        | Source::Verdicts => false,
     }
 }
 
@@ -332,7 +336,12 @@ mod tests {
 
     fn summary(rows: &[RequestRecord]) -> Vec<SummaryRow> {
         let phase = PhaseSetup { name: "steady".to_owned(), counts: true, open_loop: true };
-        let chat = WorkloadSetup { name: "chat".to_owned(), slo: Slo::default(), exact_output: false };
+        let chat = WorkloadSetup {
+            name: "chat".to_owned(),
+            slo: Slo::default(),
+            exact_output: false,
+            scored: false,
+        };
         let mut fold = Fold::new(None, None, vec![phase], vec![chat]);
         fold.set_window(0, Window { start: Some(ms(0)), end: Some(ms(100_000)) });
         rows.iter().for_each(|row| fold.add(row, RowEvents::default()));

@@ -78,6 +78,8 @@ pub struct Scope<'a> {
     pub(super) phases: Vec<ScopePhase<'a>>,
     /// Whether any of its workloads has limits.
     pub(super) limited: bool,
+    /// Whether any of its workloads has its answers checked.
+    pub(super) scored: bool,
     /// Its measured rows in order of due time.
     order: OnceCell<Vec<Place>>,
 }
@@ -101,6 +103,8 @@ pub enum Rate {
     Completed,
     /// Those that kept their limits.
     Good,
+    /// Those that kept their limits, if they had any, and are right.
+    Correct,
     /// Output tokens.
     Output,
     /// Prompt tokens.
@@ -125,8 +129,8 @@ pub struct Figure {
 }
 
 impl<'a> Scope<'a> {
-    pub(super) fn new(phases: Vec<ScopePhase<'a>>, limited: bool) -> Scope<'a> {
-        Scope { phases, limited, order: OnceCell::new() }
+    pub(super) fn new(phases: Vec<ScopePhase<'a>>, limited: bool, scored: bool) -> Scope<'a> {
+        Scope { phases, limited, scored, order: OnceCell::new() }
     }
 
     /// Whether its rows are of one phase: only then do intervals say something, since several phases are several
@@ -138,7 +142,7 @@ impl<'a> Scope<'a> {
     /// Whether both are of the same rows.
     pub(super) fn is_same(&self, other: &Scope<'_>) -> bool {
         let tallies = |scope: &Scope<'_>| scope.tallies().map(std::ptr::from_ref).collect::<Vec<_>>();
-        self.limited == other.limited
+        (self.limited, self.scored) == (other.limited, other.scored)
             && self.phases.len() == other.phases.len()
             && self
                 .phases
@@ -215,7 +219,8 @@ impl<'a> Scope<'a> {
                 Figure { value: rate.value.filter(|_| known), count: output.rows }
             }
             Rate::Good if !self.limited => Figure { value: None, count: 0 },
-            Rate::Offered | Rate::Achieved | Rate::Completed | Rate::Good => {
+            Rate::Correct if !self.scored => Figure { value: None, count: 0 },
+            Rate::Offered | Rate::Achieved | Rate::Completed | Rate::Good | Rate::Correct => {
                 let mut count = 0;
                 for (bounds, tally) in self.windowed() {
                     visit(rate, bounds, tally, &mut |_| count += 1);
@@ -261,6 +266,11 @@ impl<'a> Scope<'a> {
 
     pub(super) fn reconnects(&self) -> Figure {
         counted(self.tallies().map(|tally| tally.reconnects).sum())
+    }
+
+    pub(super) fn unchecked_requests(&self) -> Figure {
+        let rows = self.tallies().map(|tally| tally.unchecked).sum();
+        if self.scored { counted(rows) } else { Figure { value: None, count: 0 } }
     }
 
     pub(super) fn slo_unmeasurable(&self) -> Figure {
@@ -384,11 +394,15 @@ fn visit(rate: Rate, bounds: Bounds, tally: &Tally, each: &mut dyn FnMut(Micros)
             sent.filter(|sent| bounds.contain(*sent)).for_each(each);
         }
         Rate::Completed => {
-            tally.answers.iter().map(|(end, _)| *end).filter(|end| bounds.contain(*end)).for_each(each);
+            tally.answers.iter().map(|answer| answer.end).filter(|end| bounds.contain(*end)).for_each(each);
         }
         Rate::Good => {
-            let good = tally.answers.iter().filter(|(_, good)| *good).map(|(end, _)| *end);
+            let good = tally.answers.iter().filter(|answer| answer.good).map(|answer| answer.end);
             good.filter(|end| bounds.contain(*end)).for_each(each);
+        }
+        Rate::Correct => {
+            let correct = tally.answers.iter().filter(|answer| answer.correct).map(|answer| answer.end);
+            correct.filter(|end| bounds.contain(*end)).for_each(each);
         }
         Rate::Output | Rate::Prompt | Rate::Total => {}
     }

@@ -9,7 +9,7 @@ use super::censored::Reached;
 use super::histogram::Histogram;
 use super::metrics::{FinishReason, METRICS, Source, is_failed_exchange};
 use super::slo::Slo;
-use crate::record::{Outcome, RequestRecord};
+use crate::record::{Needle, Outcome, RequestRecord, Verdict};
 use crate::units::Micros;
 
 /// Token-bearing events of one row, in order of arrival, from run start.
@@ -35,8 +35,12 @@ pub(super) struct Tally {
     finish_reasons: [u64; FinishReason::ALL.len()],
     /// When each request was due, sent and over.
     pub(super) dispatches: Vec<Dispatch>,
-    /// End of each `ok` answer, and whether it was good.
-    pub(super) answers: Vec<(Micros, bool)>,
+    /// Each `ok` answer.
+    pub(super) answers: Vec<Answered>,
+    /// Measured rows that were checked.
+    pub(super) checked: Vec<Checked>,
+    /// Measured `ok` rows that should have been and were not.
+    pub(super) unchecked: u64,
     /// Each row whose tokens count.
     pub(super) outputs: Vec<Output>,
     /// Output inside the window of rows whose tokens count.
@@ -77,6 +81,29 @@ pub struct Kept {
     pub(super) slo_met: Option<bool>,
     pub(super) finish_reason: FinishReason,
     pub(super) new_connection: Option<bool>,
+    pub(super) verdict: Option<Verdict>,
+    pub(super) consistent: Option<bool>,
+}
+
+/// An `ok` answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answered {
+    pub(super) end: Micros,
+    /// It kept every limit, and there are some.
+    pub(super) good: bool,
+    /// It is right, and missed no limit.
+    pub(super) correct: bool,
+}
+
+/// What was asked of a measured row whose answer was checked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Checked {
+    /// Its place among measured rows.
+    pub(super) row: u32,
+    pub(super) sent: Micros,
+    /// Length of its prompt, as asked for where it hides a needle, else as counted.
+    pub(super) prompt_tokens: Option<u64>,
+    pub(super) needle: Option<Needle>,
 }
 
 /// When a request was due, sent and over.
@@ -221,6 +248,8 @@ impl Tally {
             finish_reasons: [0; _],
             dispatches: Vec::new(),
             answers: Vec::new(),
+            checked: Vec::new(),
+            unchecked: 0,
             outputs: Vec::new(),
             output: Amount::default(),
             wasted: Amount::default(),
@@ -254,7 +283,12 @@ impl Tally {
         if record.outcome == Outcome::Ok
             && let Some(end) = answer_end(record)
         {
-            self.answers.push((end, record.slo_met == Some(true)));
+            let is_right = record.grade.as_ref().is_some_and(|grade| grade.verdict == Verdict::Right);
+            self.answers.push(Answered {
+                end,
+                good: record.slo_met == Some(true),
+                correct: is_right && record.slo_met != Some(false),
+            });
         }
     }
 
@@ -286,7 +320,20 @@ impl Tally {
             slo_met: record.slo_met,
             finish_reason: FinishReason::of(record.finish_reason.as_deref()),
             new_connection: record.new_connection,
+            verdict: record.grade.as_ref().map(|grade| grade.verdict),
+            consistent: record.consistent,
         });
+        if record.grade.is_some() {
+            let planned = &record.planned;
+            let asked = planned.needle.map(|needle| needle.length_tokens);
+            let counted = record.prompt_tokens.or(planned.prompt_tokens_planned.map(u64::from));
+            self.checked.push(Checked {
+                row: row as u32,
+                sent: record.sent.unwrap_or_default(),
+                prompt_tokens: asked.map(u64::from).or(counted),
+                needle: planned.needle,
+            });
+        }
         for (metric, column) in METRICS.iter().zip(&mut self.columns) {
             match metric.source {
                 Source::Row(rows, value) if rows.contain(record) => {

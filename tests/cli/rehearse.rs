@@ -43,7 +43,8 @@ fn two_rehearsals_give_the_same_files_and_need_neither_server_nor_key() {
     }
     let [a, b] = ["a", "b"].map(|out| Results::at(sandbox.path(out)));
     for table in TABLES {
-        assert!(a.text(table).lines().count() > 5, "{table}");
+        let is_empty = table == "accuracy.csv";
+        assert!(is_empty || a.text(table).lines().count() > 5, "{table}");
         assert!(a.text(table) == b.text(table), "{table} differs");
     }
     let manifest = a.manifest();

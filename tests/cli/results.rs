@@ -8,7 +8,8 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The tables of every results folder.
-pub(crate) const TABLES: [&str; 4] = ["requests.csv", "gaps.csv", "summary.csv", "timeline.csv"];
+pub(crate) const TABLES: [&str; 5] =
+    ["requests.csv", "gaps.csv", "summary.csv", "timeline.csv", "accuracy.csv"];
 
 /// A row by column.
 pub(crate) type Row = BTreeMap<String, String>;

@@ -22,6 +22,8 @@ pub(crate) enum Reply {
     Document(u16, String),
     /// A complete stream of so many tokens.
     Tokens(usize),
+    /// The same, each event with so many bytes beside its token.
+    Padded { tokens: usize, bytes: usize },
     /// One token, and then nothing while the client holds on.
     Stall,
 }
@@ -43,7 +45,14 @@ impl Server {
 
     /// One that answers everything by `script`.
     pub(crate) fn bare(script: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Server::on(TcpListener::bind("127.0.0.1:0").unwrap(), script)
+    }
+
+    /// The same behind a listener that is there.
+    pub(crate) fn on(
+        listener: TcpListener,
+        script: impl Fn(&Request) -> Reply + Send + Sync + 'static,
+    ) -> Server {
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (script, all_seen) = (Arc::new(script), Arc::clone(&seen));
@@ -125,13 +134,14 @@ fn read(reader: &mut BufReader<&TcpStream>) -> io::Result<Option<Request>> {
 }
 
 fn write(mut stream: &TcpStream, reply: Reply) -> io::Result<()> {
-    let tokens = match reply {
+    let (tokens, padding) = match reply {
         Reply::Document(status, body) => {
             let head = "content-type: application/json\r\ncontent-length";
             return write!(stream, "HTTP/1.1 {status} Status\r\n{head}: {}\r\n\r\n{body}", body.len());
         }
-        Reply::Tokens(tokens) => tokens,
-        Reply::Stall => 1,
+        Reply::Tokens(tokens) => (tokens, 0),
+        Reply::Padded { tokens, bytes } => (tokens, bytes),
+        Reply::Stall => (1, 0),
     };
     let event = |data: &str| {
         let event = format!("data: {data}\n\n");
@@ -143,7 +153,9 @@ fn write(mut stream: &TcpStream, reply: Reply) -> io::Result<()> {
     let mut text =
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n".to_owned();
     text += &delta(r#"{"role":"assistant","content":""}"#, "null");
-    (0..tokens).for_each(|_| text += &delta(r#"{"content":"tide "}"#, "null"));
+    let padding = "x".repeat(padding);
+    let token = delta(&format!(r#"{{"content":"tide ","padding":"{padding}"}}"#), "null");
+    (0..tokens).for_each(|_| text += &token);
     if matches!(reply, Reply::Stall) {
         stream.write_all(text.as_bytes())?;
         return stream.read(&mut [0]).and(Err(io::ErrorKind::ConnectionAborted.into()));

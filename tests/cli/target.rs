@@ -50,6 +50,33 @@ fn a_server_that_is_not_ready_or_refuses_the_key_ends_before_any_load() {
 }
 
 #[test]
+fn the_length_of_an_answer_goes_by_the_name_that_the_scenario_gives_it() {
+    for (set, name) in [(None, "max_tokens"), (Some("max_completion_tokens"), "max_completion_tokens")] {
+        let server = Server::start(|_| Reply::Tokens(1));
+        let sandbox = Sandbox::with(&quick_at(&server.url()));
+        let set = set.map(|name| format!("target.length_member={name}"));
+        let mut arguments = vec!["run", "x.toml", "--out", "r", "--quiet"];
+        arguments.extend(set.iter().flat_map(|set| ["--set", set]));
+        let ended = sandbox.tonnage(&arguments);
+        assert!(matches!(ended.code, Some(0 | 4)), "{ended:#?}");
+        let post = server.seen().into_iter().find(|request| request.is_post()).unwrap();
+        let body: serde_json::Value = serde_json::from_str(&post.body).unwrap();
+        let lengths = ["max_tokens", "max_completion_tokens"].map(|name| body.get(name).is_some());
+        assert_eq!(lengths, [name == "max_tokens", name != "max_tokens"]);
+    }
+}
+
+#[test]
+fn a_proxy_of_the_environment_is_ignored_and_named() {
+    let server = Server::start(|_| Reply::Tokens(2));
+    let sandbox = Sandbox::with(&quick_at(&server.url()));
+    let ended = sandbox.shell("http_proxy=http://127.0.0.1:9 \"$0\" run x.toml --out r");
+    let ended = ended.says(&["http_proxy is set and ignored: connections go straight to the target"]);
+    assert!(matches!(ended.code, Some(0 | 4)), "{ended:#?}");
+    assert_eq!(server.posts(), 40);
+}
+
+#[test]
 fn a_target_replaces_the_server_of_the_scenario_and_an_embedded_one() {
     let server = Server::start(|_| Reply::Tokens(6));
     for scenario in [QUICK.to_owned(), quick_at("http://127.0.0.1:1")] {

@@ -142,6 +142,19 @@ fn informational_responses_before_the_answer_are_passed_over() {
 }
 
 #[test]
+fn a_bare_error_in_place_of_events_keeps_its_message() {
+    let body = r#"{"error": {"message": "the model is overloaded", "code": 503}}"#;
+    for cut in [1, 20, body.len() - 1] {
+        let answer = reply("200 OK", "text/event-stream").at(5, &body[..cut]).at(6, &body[cut..]);
+        assert_eq!(
+            verdict(&ask(answer)),
+            (Outcome::StreamError, Some(200), "the model is overloaded"),
+            "{cut}"
+        );
+    }
+}
+
+#[test]
 fn a_page_instead_of_a_stream_is_malformed() {
     for content_type in ["text/html", "text/event-stream"] {
         let timeline = ask(reply("200 OK", content_type).at(5, "<html>\n<body>Welcome</body>\n</html>\n"));

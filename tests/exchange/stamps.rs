@@ -10,7 +10,7 @@ use rustls::version::{TLS12, TLS13};
 use tonnage::client::{Client, Connector};
 use tonnage::clock::{Clock, Monotonic};
 use tonnage::record::{Outcome, StampSource, Timeline};
-use tonnage::scenario::{Stamps, TargetUrl, TlsOptions, Transport};
+use tonnage::scenario::{Http, Stamps, TargetUrl, TlsOptions, Transport};
 use tonnage::units::Nanos;
 
 use crate::support::bench::{BODY, ms, outgoing, settings, tell};
@@ -100,7 +100,7 @@ fn ask_at<S: Read + Write>(
     Clock::run_real(|clock| async move {
         let (address, server) = serve(clock.monotonic().unwrap(), pauses, wrap);
         let url = TargetUrl::parse(&format!("{scheme}://{address}")).unwrap();
-        let connector = Connector::resolve(&url, &tls).await.unwrap();
+        let connector = Connector::resolve(&url, &tls, Http::Auto).await.unwrap();
         let timeline = ask_over(&clock, connector, transport, stall).await;
         (timeline, server.join().unwrap())
     })

@@ -7,7 +7,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tonnage::client::{Client, Connector, Settings};
 use tonnage::clock::Clock;
 use tonnage::record::{Outcome, StampSource, Timeline};
-use tonnage::scenario::{TargetUrl, Timeouts, TlsOptions};
+use tonnage::scenario::{Http, TargetUrl, Timeouts, TlsOptions};
 
 use crate::support::bench::{BODY, Bench, ms, outgoing, resolve, settings, tell};
 use crate::support::frames::{DONE, content, finish};
@@ -235,7 +235,8 @@ fn a_server_without_tls_is_a_tls_error() {
             Script::silent(Intake::Beginning).write(Duration::ZERO, "HTTP/1.1 400 Bad Request\r\n\r\n");
         let address = Server::new(&clock, [rude.close(ms(1))]).on_loopback().await;
         let url = TargetUrl::parse(&format!("https://{address}")).unwrap();
-        ask(&clock, Connector::resolve(&url, &TlsOptions::default()).await.unwrap(), settings()).await
+        ask(&clock, Connector::resolve(&url, &TlsOptions::default(), Http::Auto).await.unwrap(), settings())
+            .await
     })
     .unwrap();
     assert_eq!(timeline.outcome, Outcome::TlsError, "{}", tell(&timeline));
@@ -247,7 +248,8 @@ fn a_tls_handshake_that_gets_no_answer_is_ended_by_the_connect_limit() {
     let timeline = Clock::run_virtual(|clock| async move {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = TargetUrl::parse(&format!("https://{}", listener.local_addr().unwrap())).unwrap();
-        ask(&clock, Connector::resolve(&url, &TlsOptions::default()).await.unwrap(), settings()).await
+        ask(&clock, Connector::resolve(&url, &TlsOptions::default(), Http::Auto).await.unwrap(), settings())
+            .await
     })
     .unwrap();
     assert_eq!(timeline.outcome, Outcome::TimeoutConnect, "{}", tell(&timeline));

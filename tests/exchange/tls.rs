@@ -9,7 +9,7 @@ use rustls::version::{TLS12, TLS13};
 use tonnage::client::{Client, Connector};
 use tonnage::clock::Clock;
 use tonnage::record::{Outcome, Timeline};
-use tonnage::scenario::{TargetUrl, TlsOptions};
+use tonnage::scenario::{Http, TargetUrl, TlsOptions};
 
 use crate::support::bench::{BODY, outgoing, settings, tell};
 use crate::support::frames::{DONE, content, finish};
@@ -38,7 +38,7 @@ fn ask(host: &str, options: &TlsOptions, config: Arc<ServerConfig>) -> Timeline 
     });
     let timeline = Clock::run_real(|clock| async move {
         let url = TargetUrl::parse(&format!("https://{host}:{port}")).unwrap();
-        let connector = Connector::resolve(&url, options).await.unwrap();
+        let connector = Connector::resolve(&url, options, Http::Auto).await.unwrap();
         let client = Client::new(clock.clone(), connector, settings()).unwrap();
         let mut timeline = Timeline::begin(clock.now(), client.stamp_source());
         client.exchange(&outgoing(BODY), &mut timeline, &mut |_| {}).await;
@@ -149,7 +149,8 @@ fn files_that_are_no_certificates_are_told_by_name() {
     let (chain, key) = authority.client_files();
     let url = TargetUrl::parse("https://127.0.0.1:1").unwrap();
     let problem = |options: TlsOptions| {
-        let resolved = Clock::run_real(|_| async { Connector::resolve(&url, &options).await.err() });
+        let resolved =
+            Clock::run_real(|_| async { Connector::resolve(&url, &options, Http::Auto).await.err() });
         let error = resolved.unwrap().unwrap();
         assert_eq!(error.outcome, Outcome::TlsError);
         error.message.replace(junk.parent().unwrap().to_str().unwrap(), "")

@@ -3,7 +3,7 @@
 use tonnage::client::{Client, Connector, Settings};
 use tonnage::clock::Clock;
 use tonnage::record::{Outcome, StampSource, Timeline};
-use tonnage::scenario::{Connections, TargetUrl, TlsOptions, Transport};
+use tonnage::scenario::{Connections, Http, TargetUrl, TlsOptions, Transport};
 
 use crate::support::bench::{BODY, Bench, ms, outgoing, resolve, settings, tell};
 use crate::support::frames::{DONE, content, finish};
@@ -28,7 +28,7 @@ fn a_server_is_reached_through_a_socket_of_the_file_system() {
     let url = TargetUrl::parse(&format!("unix:{}:/api", path.display())).unwrap();
     assert_eq!(url.join("/v1/chat/completions"), "/api/v1/chat/completions");
     let (there, gone) = Clock::run_real(|clock| async move {
-        let way = async || Connector::resolve(&url, &TlsOptions::default()).await.unwrap();
+        let way = async || Connector::resolve(&url, &TlsOptions::default(), Http::Auto).await.unwrap();
         let gone = ask(&clock, way().await).await;
         Server::new(&clock, [answer()]).on_socket(&path);
         (ask(&clock, way().await).await, gone)

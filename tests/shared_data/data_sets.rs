@@ -72,3 +72,33 @@ fn a_row_by_its_offset_is_the_row_of_the_whole_file() {
         assert!(text.contains(quoted.trim_matches('"')), "row {index}");
     }
 }
+
+/// Rows kept, those out of order, and how far the last is from the first, in seconds.
+fn trace(file: &str) -> (Format, u32, u64, u64) {
+    let set = scanned(file);
+    assert!(set.is_sized() && set.times().is_sorted(), "{file}");
+    (set.format(), set.rows(), set.unsorted(), set.times().last().unwrap().as_secs())
+}
+
+#[test]
+fn traces_are_known_with_their_units() {
+    // As counted by a program of its own.
+    assert_eq!(trace("traces/mooncake-conversation-first4000.jsonl"), (Format::Mooncake, 4000, 0, 1301));
+    assert_eq!(trace("traces/mooncake-synthetic.jsonl"), (Format::Mooncake, 3993, 0, 1022));
+    assert_eq!(trace("traces/azure-2023-code.csv"), (Format::Azure, 8819, 0, 3435));
+    assert_eq!(trace("traces/azure-2023-conv.csv"), (Format::Azure, 19366, 0, 3501));
+    assert_eq!(trace("traces/azure-2024-format-sample.csv"), (Format::Azure, 600, 96, 23975));
+    assert_eq!(trace("traces/burstgpt-format-sample.csv"), (Format::BurstGpt, 51, 0, 3293));
+    assert_eq!(trace("traces/burstgpt-v2-first4.csv"), (Format::BurstGpt, 4, 0, 144));
+    assert_eq!(trace("traces/handmade-bailian.jsonl"), (Format::Bailian, 6, 0, 80));
+}
+
+/// Every id of every row is kept, and there is one for each block.
+#[test]
+fn all_rows_of_mooncake_have_an_id_for_each_block() {
+    let set = scanned("traces/mooncake-synthetic.jsonl");
+    for index in 0..set.rows() {
+        let size = set.row(index).unwrap().size.unwrap();
+        assert_eq!(size.blocks.len(), size.prompt_tokens.div_ceil(512) as usize);
+    }
+}

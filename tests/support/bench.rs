@@ -9,7 +9,7 @@ use tonnage::clock::Clock;
 use tonnage::prompt::Outgoing;
 use tonnage::protocol::Api;
 use tonnage::record::{Outcome, Planned, RequestRecord, Stamp, Timeline, Usage};
-use tonnage::scenario::{TargetUrl, Timeouts, TlsOptions, Transport};
+use tonnage::scenario::{Http, TargetUrl, Timeouts, TlsOptions, Transport};
 use tonnage::units::Nanos;
 
 use super::script::Script;
@@ -66,7 +66,7 @@ impl Bench {
 /// A way to a server at this address.
 pub(crate) async fn resolve(authority: &str) -> Connector {
     let url = TargetUrl::parse(&format!("http://{authority}")).unwrap();
-    Connector::resolve(&url, &TlsOptions::default()).await.unwrap()
+    Connector::resolve(&url, &TlsOptions::default(), Http::Auto).await.unwrap()
 }
 
 /// What becomes of one request for a stream, sent at zero of the virtual clock, on a new connection.
@@ -111,7 +111,14 @@ pub(crate) fn header_of(name: &'static str, value: &str) -> (HeaderName, HeaderV
 
 /// A request for a stream.
 pub(crate) fn outgoing(body: impl Into<Bytes>) -> Outgoing {
-    Outgoing { id: "run-0-0-7".to_owned(), stream: true, keep_answer: false, body: body.into() }
+    Outgoing {
+        id: "run-0-0-7".to_owned(),
+        stream: true,
+        keep_answer: false,
+        check_answer: false,
+        body_hash: None,
+        body: body.into(),
+    }
 }
 
 /// So many milliseconds.

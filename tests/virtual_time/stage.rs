@@ -14,10 +14,10 @@ use tonnage::client::{Client, Connector, Settings};
 use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
 use tonnage::dataset::{self, Dataset};
-use tonnage::plan::Plan;
 use tonnage::plan::compose::Salt;
 use tonnage::plan::composer::{Composer, Form, Prompts};
 use tonnage::plan::shard::Shard;
+use tonnage::plan::{Plan, row_orders};
 use tonnage::protocol::BodyOptions;
 use tonnage::record::{EndedBy, Event};
 use tonnage::results::manifest::{
@@ -30,7 +30,8 @@ use tonnage::run::{Ending, Run};
 use tonnage::scenario::{Load, Overrides, Phase, PromptSource, Scenario, Transport, parse};
 use tonnage::seed::Seed;
 use tonnage::sim::{Options, Profile, Server};
-use tonnage::stats::{Finding, SummaryRow, TimelineRow};
+use tonnage::stats::analysis::{Known, Step};
+use tonnage::stats::{AnalysisRow, Finding, SummaryRow, TimelineRow};
 use tonnage::units::Nanos;
 
 use crate::answer::Answer;
@@ -64,6 +65,7 @@ pub(crate) struct Play {
     pub(crate) summary: Vec<SummaryRow>,
     pub(crate) timeline: Vec<TimelineRow>,
     pub(crate) findings: Vec<Finding>,
+    pub(crate) analysis: Vec<AnalysisRow>,
     /// What the scripted server saw, in order of arrival.
     pub(crate) asked: Vec<Asked>,
     /// Most requests open at the scripted server.
@@ -158,7 +160,7 @@ impl Stage {
 
     fn datasets<'a>(&self, scenario: &'a Scenario) -> Vec<Option<(&'a dataset::Source, Arc<Dataset>)>> {
         let datasets = scenario.workloads.iter().map(|workload| match &workload.prompt {
-            PromptSource::Synthetic { .. } => None,
+            PromptSource::Synthetic { .. } | PromptSource::Needle(_) => None,
             PromptSource::Dataset(source) => Some((source, Arc::new(Dataset::scan(source).unwrap()))),
         });
         datasets.collect()
@@ -167,11 +169,8 @@ impl Stage {
     pub(crate) fn plan(&self, scenario: &Arc<Scenario>) -> Plan {
         let seed = Seed(scenario.seed.expect("scenarios of tests state their seed"));
         let datasets = self.datasets(scenario);
-        let rows = scenario.workloads.iter().zip(&datasets).map(|(workload, dataset)| {
-            let (source, dataset) = dataset.as_ref()?;
-            Some(dataset.order(source, seed, &workload.name))
-        });
-        Plan::new(Arc::clone(scenario), seed, rows.collect()).of_shard(self.shard)
+        let datasets: Vec<_> = datasets.into_iter().map(|set| set.map(|(_, set)| set)).collect();
+        Plan::new(Arc::clone(scenario), seed, row_orders(scenario, &datasets, seed)).of_shard(self.shard)
     }
 
     pub(crate) fn composer(&self, scenario: &Arc<Scenario>) -> Composer {
@@ -180,6 +179,7 @@ impl Stage {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
+                (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
                 (_, dataset) => Prompts::Rows(Arc::clone(&dataset.as_ref().unwrap().1)),
             },
             history: workload.history(dataset.as_ref().map(|(_, dataset)| &**dataset)),
@@ -190,6 +190,8 @@ impl Stage {
                 extra: workload.request.extra.clone(),
                 ..BodyOptions::default()
             },
+            checks: workload.score.is_some(),
+            compares: workload.consistency,
         });
         let plan = self.plan(scenario);
         Composer::new(plan, scenario.target.api, forms.collect(), Salt(self.salt), "run-0-0".to_owned())
@@ -248,8 +250,10 @@ impl Stage {
         let results = tempfile::tempdir().unwrap();
         let manifest = Manifest { shard: self.shard.to_text(), ..manifest(&scenario) };
         let writer = Writer::create(&Place::Exact(results.path().join("run")), &manifest, "").unwrap();
-        let desk =
-            Rc::new(RefCell::new((Vec::new(), Collector::new(&scenario, writer).of_shard(self.shard))));
+        let desk = Rc::new(RefCell::new((
+            Vec::new(),
+            Collector::new(&scenario, writer).of_shard(self.shard).analysing(true),
+        )));
         let stop = Rc::new(StopSwitch::default());
         for (after, ask) in self.stops.clone() {
             let (clock, stop) = (clock.clone(), Rc::clone(&stop));
@@ -298,7 +302,9 @@ impl Play {
         mut manifest: Manifest,
         folder: TempDir,
     ) -> Play {
-        let Collected { courses, fold, seconds, figures, findings, mut writer, .. } = collected;
+        let Collected { courses, fold, seconds, figures, findings, analysis, mut writer, .. } = collected;
+        let known = Known { steps: Step::of(&fold, None, None), ..Known::default() };
+        let analysis = analysis.unwrap().rows(&known);
         for ((index, entry), course) in (0..).zip(&mut manifest.phases).zip(&courses) {
             let facts = fold.facts(index).unwrap();
             (entry.counted, entry.stopped) = (facts.counted, facts.stopped);
@@ -329,6 +335,7 @@ impl Play {
             summary: fold.summary(),
             timeline: seconds.rows(),
             findings,
+            analysis,
             asked: Vec::new(),
             peak: 0,
             folder,
@@ -434,6 +441,9 @@ fn manifest(scenario: &Scenario) -> Manifest {
         phases: scenario.phases.iter().map(phase).collect(),
         workloads: workloads.map(|workload| WorkloadEntry::new(&workload.name, &workload.slo)).collect(),
         skipped_rows: Vec::new(),
+        answers_forgotten: 0,
+        watches_server: false,
+        block_tokens: None,
         server: Vec::new(),
         memory: None,
         about: BTreeMap::new(),

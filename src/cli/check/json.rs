@@ -55,7 +55,7 @@ fn preview(sound: &Sound) -> Value {
         "seed": scenario.seed,
         "target": match &scenario.target.endpoint {
             Endpoint::Url(url) => url.to_string(),
-            Endpoint::Sim { profile } => format!("sim {profile}"),
+            Endpoint::Sim { profile, .. } => format!("sim {profile}"),
         },
         "phases": phases.map(|(phase, course)| self::phase(phase, course)).collect::<Vec<_>>(),
         "workloads": workloads
@@ -127,6 +127,8 @@ fn workload(name: &str, course: &WorkloadPreview, dataset: Option<&Dataset>) -> 
             "rows": dataset.rows(),
             "turns": dataset.all_turns(),
             "mended": dataset.mended(),
+            "outside": dataset.outside(),
+            "unsorted": dataset.unsorted(),
             "repeated": dataset.repeated(),
             "left_out": dataset.skipped().iter().map(|skipped| json!({
                 "reason": skipped.reason.describe(dataset.format()),

@@ -13,7 +13,7 @@ use super::preview::{AlsoPreview, PhasePreview, ends_with_the_server};
 use crate::dataset::{Dataset, WhenExhausted};
 use crate::plan::{End, Plan, Start, Turn};
 use crate::record::EndedBy;
-use crate::scenario::{Load, Margin, Phase, PromptSource, Requests, Scenario, Workload};
+use crate::scenario::{Load, Margin, Phase, Requests, Scenario, Workload};
 
 /// Most sessions that are walked, all phases together.
 pub(super) const MOST_WALKED: u64 = 100_000;
@@ -23,6 +23,8 @@ pub(super) struct Look<'a> {
     scenario: &'a Scenario,
     /// Requests that each workload's data set holds: its rows, or the turns of them.
     rows: Vec<Option<u64>>,
+    /// Tokens asked for of an answer of each workload, on average.
+    answers: Vec<f64>,
     /// Turns of a session of each workload, on average.
     turns: Vec<f64>,
     /// Whether the rows of each workload say how many turns a session has.
@@ -64,6 +66,18 @@ struct Side<'a> {
     turns: f64,
 }
 
+/// Tokens asked for of an answer, on average.
+fn mean_answer(workload: &Workload, set: Option<&Dataset>) -> f64 {
+    let stated = set.filter(|_| workload.uses_output_tokens()).map(Dataset::lengths);
+    match stated.filter(|lengths| !lengths.is_empty()) {
+        Some(lengths) => {
+            let sum: f64 = lengths.iter().filter_map(|lengths| lengths.output).map(f64::from).sum();
+            sum / lengths.len() as f64
+        }
+        None => workload.max_tokens.mean(),
+    }
+}
+
 /// Turns of a session on average; of conversations cut short by a law, about.
 fn mean_turns(workload: &Workload, set: Option<&Dataset>) -> f64 {
     let asked = workload.session.as_ref().and_then(|session| session.turns.as_ref());
@@ -88,9 +102,17 @@ impl<'a> Look<'a> {
         let loads = scenario.phases.iter().map(|phase| 1 + phase.also.len()).sum::<usize>() as u64;
         Look {
             scenario,
-            rows: datasets
+            rows: scenario
+                .workloads
                 .iter()
-                .map(|dataset| dataset.as_ref().map(|dataset| dataset.all_turns()))
+                .zip(datasets)
+                .map(|(workload, set)| workload.rows(set.as_deref()))
+                .collect(),
+            answers: scenario
+                .workloads
+                .iter()
+                .zip(datasets)
+                .map(|(workload, set)| mean_answer(workload, set.as_deref()))
                 .collect(),
             turns: scenario
                 .workloads
@@ -293,7 +315,7 @@ impl<'a> Look<'a> {
     }
 
     fn draws_on_data(&self, side: &Side<'_>) -> bool {
-        self.any_drawn(side, |workload| matches!(workload.prompt, PromptSource::Dataset(_)))
+        self.any_drawn(side, |workload| workload.when_exhausted().is_some())
     }
 
     fn any_drawn(&self, side: &Side<'_>, is_so: impl Fn(&Workload) -> bool) -> bool {
@@ -335,8 +357,7 @@ impl<'a> Look<'a> {
     /// where earlier phases depend on the server.
     fn rows_left(&self, side: &Side<'_>) -> Option<f64> {
         let left = self.scenario.workloads.iter().enumerate().filter_map(|(index, workload)| {
-            let PromptSource::Dataset(source) = &workload.prompt else { return None };
-            let ends = source.when_exhausted != WhenExhausted::Repeat && side.shares[index] > 0.0;
+            let ends = workload.when_exhausted()? != WhenExhausted::Repeat && side.shares[index] > 0.0;
             let left = self.rows[index]? as f64 - self.requests[index]?;
             ends.then(|| left.max(0.0) / side.shares[index])
         });
@@ -346,7 +367,7 @@ impl<'a> Look<'a> {
     /// Whether a load draws on a data set that ends.
     fn has_ending_data(&self, side: &Side<'_>) -> bool {
         self.any_drawn(side, |workload| {
-            matches!(&workload.prompt, PromptSource::Dataset(set) if set.when_exhausted != WhenExhausted::Repeat)
+            workload.when_exhausted().is_some_and(|when| when != WhenExhausted::Repeat)
         })
     }
 
@@ -390,11 +411,11 @@ impl<'a> Look<'a> {
     /// The most tokens of all answers: those walked where they are those of every run, else by their law.
     pub(super) fn output_tokens(&self, is_exact: bool) -> Option<u64> {
         let mut sum = 0.0;
-        for (index, workload) in self.scenario.workloads.iter().enumerate() {
+        for index in 0..self.scenario.workloads.len() {
             let requests = self.requests[index]?;
             sum += match is_exact {
                 true => self.walked[index].iter().sum::<u64>() as f64,
-                false => requests * workload.max_tokens.mean(),
+                false => requests * self.answers[index],
             };
         }
         Some(sum.round() as u64)

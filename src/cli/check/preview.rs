@@ -8,7 +8,7 @@ use super::in_flight::InFlight;
 use super::lengths::Lengths;
 use super::look::{Look, MOST_WALKED};
 use crate::dataset::Dataset;
-use crate::plan::Plan;
+use crate::plan::{Plan, row_orders};
 use crate::scenario::{Load, Phase, PromptSource, Scenario};
 use crate::seed::Seed;
 
@@ -69,11 +69,13 @@ pub(super) struct WorkloadPreview {
 /// The plan of a scenario; that of the first seed where it states none.
 pub(super) fn plan(scenario: &Arc<Scenario>, datasets: &[Option<Arc<Dataset>>]) -> Plan {
     let seed = Seed(scenario.seed.unwrap_or_default());
-    let rows = scenario.workloads.iter().zip(datasets).map(|(workload, dataset)| {
-        let (PromptSource::Dataset(source), Some(dataset)) = (&workload.prompt, dataset) else { return None };
-        Some(dataset.order(source, seed, &workload.name))
-    });
-    Plan::new(Arc::clone(scenario), seed, rows.collect())
+    Plan::new(Arc::clone(scenario), seed, row_orders(scenario, datasets, seed))
+}
+
+/// Lengths of a data set's prompts in words, and in characters where they are texts.
+fn of_rows(dataset: &Dataset) -> (Option<Lengths>, Option<Lengths>) {
+    let (words, characters) = Lengths::of_prompts(dataset).unzip();
+    (words, characters.flatten())
 }
 
 impl Preview {
@@ -111,7 +113,8 @@ impl Preview {
         let workloads = workloads.map(|(index, (workload, dataset))| {
             let (prompt_words, prompt_characters) = match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => (Some(Lengths::all(*words)), None),
-                (PromptSource::Dataset(_), Some(dataset)) => Lengths::of_prompts(dataset).unzip(),
+                (PromptSource::Needle(form), _) => (Lengths::of(form.lengths.clone()), None),
+                (PromptSource::Dataset(_), Some(dataset)) => of_rows(dataset),
                 (PromptSource::Dataset(_), None) => (None, None),
             };
             WorkloadPreview {

@@ -25,7 +25,7 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
     let (scenario, preview) = (&sound.scenario, &sound.preview);
     let target = match &scenario.target.endpoint {
         Endpoint::Url(url) => url.to_string(),
-        Endpoint::Sim { profile } => format!("simulated {profile}"),
+        Endpoint::Sim { profile, .. } => format!("simulated {profile}"),
     };
     let seed = scenario.seed.map_or("seed drawn for each run".to_owned(), |seed| format!("seed {seed}"));
     writeln!(out, "{}: {} → {target}, {seed}\n", file.display(), scenario.name)?;
@@ -255,6 +255,12 @@ fn data(dataset: &Dataset) -> String {
             format!("{} {}", grouped(skipped.count), skipped.reason.describe(dataset.format()))
         });
         text += &format!("; {} left out: {}", grouped(skipped), reasons.collect::<Vec<_>>().join(", "));
+    }
+    if dataset.outside() > 0 {
+        text += &format!("; {} outside the window", grouped(dataset.outside()));
+    }
+    if dataset.unsorted() > 0 {
+        text += &format!("; {} out of order", grouped(dataset.unsorted()));
     }
     if dataset.mended() > 0 {
         text += &format!("; {} with messages left out or joined", grouped(dataset.mended()));

@@ -148,6 +148,8 @@ pub(super) fn batch(text: &str) -> Result<Row, SkipReason> {
 
 #[derive(Deserialize)]
 struct Turns {
+    #[serde(alias = "document")]
+    system: Option<String>,
     turns: Vec<Question>,
 }
 
@@ -161,7 +163,9 @@ enum Question {
 
 pub(super) fn turns(text: &str) -> Result<Row, SkipReason> {
     let mut turns = Vec::new();
-    for question in json::<Turns>(text)?.turns {
+    let row: Turns = json(text)?;
+    let system = row.system.filter(|system| !system.trim().is_empty());
+    for question in row.turns {
         let (asked, answer) = match question {
             Question::Alone(asked) => (asked, None),
             Question::Answered { user, assistant } => (user, assistant),
@@ -174,5 +178,5 @@ pub(super) fn turns(text: &str) -> Result<Row, SkipReason> {
     if turns.is_empty() {
         return Err(SkipReason::NoQuestion);
     }
-    Ok(Row { turns, ..Row::default() })
+    Ok(Row { system, turns, ..Row::default() })
 }

@@ -3,14 +3,19 @@
 mod chat;
 mod question;
 
-use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::format::Format;
-use super::row::Row;
+use super::records::Container;
+use super::row::{Row, Size};
 use super::scan::SkipReason;
 use super::template::Template;
+use super::trace::TimeUnit;
 use crate::prompt::{Message, Role};
 
 pub(super) use chat::is_message;
@@ -26,6 +31,12 @@ pub struct Columns {
     pub answer: Option<String>,
     /// What the model is told before.
     pub system: Option<String>,
+    /// Tokens of the prompt, in place of a text.
+    pub prompt_tokens: Option<String>,
+    /// Tokens of the answer.
+    pub output_tokens: Option<String>,
+    /// When it was sent, and the unit of that.
+    pub time: Option<(String, TimeUnit)>,
 }
 
 impl Columns {
@@ -36,8 +47,11 @@ impl Columns {
             ("truth", &self.truth),
             ("answer", &self.answer),
             ("system", &self.system),
+            ("prompt_tokens", &self.prompt_tokens),
+            ("output_tokens", &self.output_tokens),
         ];
-        all.into_iter().filter_map(|(key, name)| Some((key, name.as_deref()?)))
+        let named = all.into_iter().filter_map(|(key, name)| Some((key, name.as_deref()?)));
+        named.chain(self.time.as_ref().map(|(name, _)| ("time", name.as_str())))
     }
 }
 
@@ -49,6 +63,8 @@ pub(super) struct Reader {
     pub(super) template: Option<Template>,
     /// Of CSV.
     pub(super) header: Header,
+    /// Tokens of a block of a trace that has ids of them.
+    pub(super) block_tokens: Option<u32>,
 }
 
 /// The first record of a CSV.
@@ -80,7 +96,7 @@ impl Reader {
     pub(super) fn read(&self, text: &[u8]) -> Result<Row, SkipReason> {
         let text = std::str::from_utf8(text).map_err(|_| SkipReason::NotUtf8)?;
         let mut row = match self.format {
-            Format::Csv => {
+            Format::Csv | Format::Azure | Format::BurstGpt => {
                 let cells = cells(text, self.header.delimiter).ok_or(SkipReason::Cells)?;
                 if cells.len() != self.header.names.len() {
                     return Err(SkipReason::Cells);
@@ -103,6 +119,9 @@ impl Reader {
                 self.of_json(text)?
             }
         };
+        if row.size.is_some() {
+            return Ok(row);
+        }
         if row.turns.iter().any(|turn| turn.asked().all(|asked| asked.trim().is_empty())) {
             return Err(SkipReason::Blank);
         }
@@ -125,11 +144,38 @@ impl Reader {
             Format::Prompts => question::prompts(text),
             Format::LongBench => question::longbench(text),
             Format::LongBenchV2 => question::longbench_v2(text),
-            Format::Jsonl | Format::Csv => {
+            Format::Mooncake | Format::Bailian => {
+                let object: Map<String, Value> = json(text)?;
+                let mut row = self.named(|name| plain(object.get(name)?))?;
+                if let (Some(size), Some(ids), Some(block)) =
+                    (&mut row.size, object.get("hash_ids"), self.block_tokens)
+                {
+                    (size.blocks, size.block_tokens) = (blocks(ids, size.prompt_tokens, block)?, block);
+                }
+                Ok(row)
+            }
+            Format::Jsonl | Format::Csv | Format::Azure | Format::BurstGpt => {
                 let object: Map<String, Value> = json(text)?;
                 self.named(|name| plain(object.get(name)?))
             }
         }
+    }
+
+    /// When a row of a trace was sent, in nanoseconds from whatever its times count from; `None` where the format
+    /// has no times. Nothing else of the row is read.
+    pub(super) fn time(&self, text: &[u8]) -> Result<Option<i128>, SkipReason> {
+        let Some((name, unit)) = &self.columns.time else { return Ok(None) };
+        let text = std::str::from_utf8(text).map_err(|_| SkipReason::NotUtf8)?;
+        let cell = if self.format.comes_in(Container::Lines) {
+            let mut reader = serde_json::Deserializer::from_str(text);
+            let value = Pick(name).deserialize(&mut reader).map_err(|_| SkipReason::NotJson)?;
+            value.as_ref().and_then(plain)
+        } else {
+            let place = self.header.place(name).ok_or(SkipReason::Cells)?;
+            let cells = cells(text, self.header.delimiter).ok_or(SkipReason::Cells)?;
+            cells.into_iter().nth(place)
+        };
+        cell.and_then(|cell| unit.read(&cell)).map(Some).ok_or(SkipReason::Time)
     }
 
     /// A row of the columns that the scenario names.
@@ -138,6 +184,15 @@ impl Reader {
             Some(name) => value(name).map(Some).ok_or(SkipReason::Fields),
             None => Ok(None),
         };
+        let output_tokens = given(&self.columns.output_tokens)?;
+        let output_tokens = output_tokens.map(|text| Flexible::Text(text).count()).transpose()?;
+        if let Some(text) = given(&self.columns.prompt_tokens)? {
+            let prompt_tokens = Flexible::Text(text).count()?;
+            return Ok(Row::sized(
+                Size { prompt_tokens, blocks: Vec::new(), block_tokens: 0 },
+                output_tokens,
+            ));
+        }
         let prompt = match &self.template {
             Some(template) => template.fill(&value),
             None => given(&self.columns.prompt)?,
@@ -148,8 +203,49 @@ impl Reader {
         }
         let answer = given(&self.columns.answer)?.filter(|answer| !answer.trim().is_empty());
         let system = given(&self.columns.system)?.filter(|system| !system.trim().is_empty());
-        Ok(Row { system, ..Row::question(prompt.ok_or(SkipReason::Fields)?, answer, truth) })
+        Ok(Row { system, output_tokens, ..Row::question(prompt.ok_or(SkipReason::Fields)?, answer, truth) })
     }
+}
+
+/// One field of an object; the others are passed over.
+struct Pick<'a>(&'a str);
+
+impl<'de> DeserializeSeed<'de> for Pick<'_> {
+    type Value = Option<Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<Value>, D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Pick<'_> {
+    type Value = Option<Value>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<Value>, A::Error> {
+        let mut found = None;
+        while let Some(name) = map.next_key::<Cow<'de, str>>()? {
+            if name == self.0 {
+                found = Some(map.next_value()?);
+            } else {
+                map.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// One id a block, of which the last may be shorter.
+fn blocks(ids: &Value, prompt_tokens: u32, block_tokens: u32) -> Result<Vec<u64>, SkipReason> {
+    // Negative ids are ids too, and none is cut to fewer bits.
+    let id = |id: &Value| id.as_u64().or_else(|| id.as_i64().map(i64::cast_unsigned));
+    let ids = ids.as_array().and_then(|ids| ids.iter().map(id).collect::<Option<Vec<_>>>());
+    let ids = ids.ok_or(SkipReason::Blocks)?;
+    let needed = prompt_tokens.div_ceil(block_tokens) as usize;
+    if ids.len() == needed { Ok(ids) } else { Err(SkipReason::Blocks) }
 }
 
 /// The rows that stand before every question as examples: each with its answer, as messages.
@@ -205,6 +301,9 @@ impl Flexible {
             Flexible::Number(number) => number,
             Flexible::Text(text) => text.trim().replace(',', "").parse().map_err(|_| SkipReason::Number)?,
         };
+        if number == 0.0 {
+            return Err(SkipReason::Zero);
+        }
         let is_count = number.fract() == 0.0 && (1.0..=f64::from(u32::MAX)).contains(&number);
         if is_count { Ok(number as u32) } else { Err(SkipReason::Number) }
     }

@@ -129,6 +129,8 @@ fn turns_are_questions_with_or_without_answers() {
     );
     let (_, row) = one(r#"{"turns": [{"user": "q", "assistant": "a"}, {"user": "r"}]}"#);
     assert_eq!(turns(&row)[0], (vec!["q".to_owned()], Some("a")));
+    let (format, row) = one(r#"{"document": "A long text.", "turns": ["q", "r"]}"#);
+    assert_eq!((format, row.system.as_deref(), row.turns.len()), (Format::Turns, Some("A long text."), 2));
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub(super) fn join(parts: &[&Manifest]) -> Manifest {
         origin_monotonic_ns: None,
         phases: phases.collect(),
         skipped_rows: first_skipped(parts),
+        answers_forgotten: parts.iter().map(|part| part.answers_forgotten).sum(),
         verdict: None,
         ..first.clone()
     }

@@ -480,13 +480,27 @@ pub(super) const PHASE_LOAD_TRACE: Table = Table {
     example: r#"[[phase]]
 name = "steady"
 load.trace = { path = "trace.jsonl", format = "mooncake", window = "10m", speed = 2 }"#,
-    one_of: &[],
+    one_of: &["path", "workload"],
     keys: &[
-        key("path", Kind::Path, REQUIRED, r#""trace.jsonl""#, "The file, one arrival a line."),
+        key(
+            "path",
+            Kind::Path,
+            Fallback::None("the rows of `workload`"),
+            r#""trace.jsonl""#,
+            "The file, one arrival a line.",
+        ),
+        key(
+            "workload",
+            Kind::Name,
+            Fallback::None("the file at `path`"),
+            r#""replay""#,
+            "The workload whose data set is a trace: each of its rows is sent at its own time. It is the only one \
+             that the load sends.",
+        ),
         key(
             "format",
             Kind::Choice(&["mooncake", "bailian", "azure", "burstgpt", "jsonl", "csv"]),
-            REQUIRED,
+            Fallback::None("that of the workload's data set; with `path` it is needed"),
             r#""mooncake""#,
             "How it carries times. `jsonl` and `csv` leave field and unit to `column` and `unit`.",
         ),

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fallback, Key, Kind, Table, judged, lengths, observed, schedule, sweep};
-use crate::sim::Profile;
+use super::{Fallback, Key, Kind, Table, judged, lengths, observed, schedule, score, sweep};
 
 pub(super) const fn key(
     name: &'static str,
@@ -180,6 +179,13 @@ headers = { x-tenant = "load" }"#,
                 "Name of the model, as the server knows it.",
             ),
             key(
+                "length_member",
+                Kind::Choice(&["max_tokens", "max_completion_tokens"]),
+                Fallback::Value(r#""max_tokens""#),
+                r#""max_completion_tokens""#,
+                "What `chat` calls the longest answer asked for; OpenAI's reasoning models know the second name alone.",
+            ),
+            key(
                 "api_key_env",
                 Kind::Variable,
                 Fallback::None("no key"),
@@ -229,6 +235,13 @@ headers = { x-tenant = "load" }"#,
                 "How the server's certificate is verified, and ours shown, where the URL is of `https`.",
             ),
             key(
+                "http",
+                Kind::Choice(&["auto", "1.1", "2"]),
+                Fallback::Value(r#""auto""#),
+                r#""2""#,
+                "What is spoken: under TLS HTTP/2 where the server offers it, else HTTP/1.1; or one of them alone.",
+            ),
+            key(
                 "stamps",
                 Kind::Choice(&["kernel", "user"]),
                 Fallback::Value(r#""kernel""#),
@@ -243,13 +256,22 @@ headers = { x-tenant = "load" }"#,
         example: r#"[target]
 sim.profile = "8b-h100""#,
         one_of: &[],
-        keys: &[key(
-            "profile",
-            Kind::Choice(Profile::NAMES),
-            REQUIRED,
-            r#""8b-h100""#,
-            "Model and machine to simulate.",
-        )],
+        keys: &[
+            key(
+                "profile",
+                Kind::Profile,
+                REQUIRED,
+                r#""8b-h100""#,
+                "Model and machine to simulate. `docs/simulator.md` has the form of files.",
+            ),
+            key(
+                "faults",
+                Kind::Text,
+                Fallback::None("nothing goes wrong"),
+                r#""status=503:1s@1%, reset=20@1/50""#,
+                "What goes wrong on purpose: rules with commas between them, as in `docs/simulator.md`.",
+            ),
+        ],
     },
     Table {
         path: "target.retries",
@@ -412,6 +434,20 @@ slo.ttft = "5s""#,
                 "How long its answers are.",
             ),
             key(
+                "score",
+                Kind::OneOf("workload.score"),
+                Fallback::None("answers are not checked"),
+                r#""gsm8k""#,
+                "How its answers are checked against the truths of its data set.",
+            ),
+            key(
+                "consistency",
+                Kind::Boolean,
+                Fallback::None("true where `score` is set and the temperature is 0"),
+                "true",
+                "Whether each answer is compared with the first one to the very same request. Needs temperature 0.",
+            ),
+            key(
                 "session",
                 Kind::Parameters { table: "workload.session", alone: "turns" },
                 Fallback::None("each request stands alone"),
@@ -440,7 +476,7 @@ slo.ttft = "5s""#,
         example: r#"[[workload]]
 name = "problems"
 prompt.dataset = "problems.jsonl""#,
-        one_of: &["synthetic", "dataset"],
+        one_of: &["synthetic", "dataset", "needle"],
         keys: &[
             key(
                 "synthetic",
@@ -455,6 +491,55 @@ prompt.dataset = "problems.jsonl""#,
                 Fallback::None("another kind"),
                 r#"{ path = "problems.jsonl", shuffle = true }"#,
                 "Rows of a file.",
+            ),
+            key(
+                "needle",
+                Kind::Table("workload.prompt.needle"),
+                Fallback::None("another kind"),
+                r#"{ depths = [0, 0.5, 1], lengths = ["4Ki", "32Ki"] }"#,
+                "Sentences hidden in long text, and questions about them.",
+            ),
+        ],
+    },
+    Table {
+        path: "workload.prompt.needle",
+        doc: "Retrieval: in text of our own one sentence gives a number, and the question asks for it. Every length \
+              is asked for with every depth; `requests = \"all\"` sends each of these prompts once, and without it \
+              the phase ends with them.",
+        example: r#"[[workload]]
+name = "needles"
+prompt.needle.depths = [0, 0.25, 0.5, 0.75, 1]
+prompt.needle.lengths = ["4Ki", "16Ki", "64Ki"]
+prompt.needle.repeats = 4"#,
+        one_of: &[],
+        keys: &[
+            key(
+                "depths",
+                Kind::Numbers,
+                REQUIRED,
+                "[0, 0.5, 1]",
+                "How deep the sentence lies: 0 at the beginning of the prompt, 1 before the question.",
+            ),
+            key(
+                "lengths",
+                Kind::TokenList,
+                REQUIRED,
+                r#"["4Ki", "32Ki"]"#,
+                "Lengths of the whole prompt. They are counted in words: how many tokens those are, the model decides.",
+            ),
+            key(
+                "repeats",
+                Kind::Integer { min: 1, max: 1_000_000 },
+                Fallback::Value("1"),
+                "4",
+                "How often each length is asked for with each depth, every time with other text.",
+            ),
+            key(
+                "distractors",
+                Kind::Integer { min: 0, max: 1_000 },
+                Fallback::Value("0"),
+                "3",
+                "Sentences of the same form in each prompt that give the numbers of other things.",
             ),
         ],
     },
@@ -500,6 +585,10 @@ prompt.dataset = { path = "problems.jsonl", format = "gsm8k", shuffle = true }"#
                     "prompts",
                     "longbench",
                     "longbench-v2",
+                    "mooncake",
+                    "bailian",
+                    "azure",
+                    "burstgpt",
                     "jsonl",
                     "csv",
                 ]),
@@ -576,6 +665,34 @@ prompt.dataset.columns.truth = "Correct answer""#,
                 r#""instruction""#,
                 "What the model is told before the question.",
             ),
+            key(
+                "prompt_tokens",
+                Kind::Text,
+                Fallback::None("prompts are texts"),
+                r#""input_length""#,
+                "Length of the prompt, which is made up. Without a tokenizer it is counted in words.",
+            ),
+            key(
+                "output_tokens",
+                Kind::Text,
+                Fallback::None("not stated"),
+                r#""output_length""#,
+                "Length of the answer, for `output.max_tokens = \"dataset\"`.",
+            ),
+            key(
+                "time",
+                Kind::Text,
+                Fallback::None("no times"),
+                r#""timestamp""#,
+                "When the row was sent, for `load.trace.workload`.",
+            ),
+            key(
+                "time_unit",
+                Kind::Choice(&["s", "ms", "us", "ns", "date"]),
+                Fallback::None("no times"),
+                r#""ms""#,
+                "Unit of `time`; a date without a zone is UTC.",
+            ),
         ],
     },
     Table {
@@ -608,12 +725,17 @@ output.max_tokens = 256"#,
         one_of: &[],
         keys: &[key(
             "max_tokens",
-            Kind::Distribution,
+            Kind::AnswerLength,
             Fallback::None("`max_tokens` of `request`"),
             "256",
-            "Longest answer asked for, for each request.",
+            "Longest answer asked for, for each request: a number, a law, or `\"dataset\"` for what each row states.",
         )],
     },
+    score::KINDS,
+    score::NUMBERS,
+    score::MATH,
+    score::CHOICE,
+    score::REGEX,
     lengths::DISTRIBUTION,
     lengths::UNIFORM_TABLE,
     lengths::NORMAL_TABLE,

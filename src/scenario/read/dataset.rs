@@ -1,7 +1,7 @@
 //! `prompt.dataset`: a file of rows.
 
 use super::existing_file;
-use crate::dataset::{Columns, FewShot, Format, Source, Template, WhenExhausted};
+use crate::dataset::{Columns, FewShot, Format, Source, Template, TimeUnit, WhenExhausted};
 use crate::scenario::fields::Fields;
 use crate::scenario::values::Field;
 
@@ -16,8 +16,8 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Source> {
     let few_shot = fields.has("few_shot").then(|| few_shot(fields));
     if let Some(format) = format {
         check_columns(fields, format, &columns);
-    } else if columns.all().next().is_some() && columns.prompt.is_none() && template.is_none() {
-        let help = "add `columns.prompt = \"question\"`, or a `template`";
+    } else if columns.all().next().is_some() && !has_prompt(fields, &columns) {
+        let help = "add `columns.prompt = \"question\"`, `columns.prompt_tokens`, or a `template`";
         fields.problems.error(fields.place("columns"), "no column is the prompt", help);
     }
     Some(Source {
@@ -29,6 +29,8 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Source> {
         template,
         few_shot: few_shot.map_or(Some(None), |few_shot| few_shot.map(Some))?,
         needs_answers: false,
+        uses_output_tokens: false,
+        span: None,
     })
 }
 
@@ -42,7 +44,31 @@ fn columns(fields: &Fields<'_>) -> Columns {
         truth: column("truth"),
         answer: column("answer"),
         system: column("system"),
+        prompt_tokens: column("prompt_tokens"),
+        output_tokens: column("output_tokens"),
+        time: time(&fields),
     }
+}
+
+fn time(fields: &Fields<'_>) -> Option<(String, TimeUnit)> {
+    let name = fields.value("time", Field::text);
+    let unit = fields.value("time_unit", Field::choice).and_then(|index| TimeUnit::ALL.get(index).copied());
+    match (fields.has("time"), fields.has("time_unit")) {
+        (true, false) => {
+            let help = "add `time_unit = \"ms\"`: units are never guessed";
+            fields.problems.error(fields.place("time"), "a column of times needs a `time_unit`", help);
+        }
+        (false, true) => {
+            let help = "add `time = \"timestamp\"`, or leave `time_unit` out";
+            fields.problems.error(fields.place("time_unit"), "a `time_unit` needs a column of times", help);
+        }
+        _ => {}
+    }
+    name.zip(unit)
+}
+
+fn has_prompt(fields: &Fields<'_>, columns: &Columns) -> bool {
+    columns.prompt.is_some() || columns.prompt_tokens.is_some() || fields.has("template")
 }
 
 /// Columns are named where the format leaves them open, and nowhere else.
@@ -55,9 +81,9 @@ fn check_columns(fields: &Fields<'_>, format: Format, columns: &Columns) {
         }
         return;
     }
-    if columns.prompt.is_none() && !fields.has("template") {
+    if !has_prompt(fields, columns) {
         let message = format!("rows of format `{}` need a column for the prompt", format.name());
-        let help = "add `columns.prompt = \"question\"`, or a `template`";
+        let help = "add `columns.prompt = \"question\"`, `columns.prompt_tokens`, or a `template`";
         fields.problems.error(fields.place("format"), message, help);
     }
 }

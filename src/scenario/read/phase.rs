@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use super::existing_file;
 use crate::arrival::{Arrivals, Curve, Process};
-use crate::dataset::{TimeUnit, TraceFormat, TraceSource, WhenExhausted};
+use crate::dataset::{self, Dataset, Span, TimeUnit, TraceFormat, TraceSource, WhenExhausted};
 use crate::distribution::{Distribution, TimeLaw};
 use crate::scenario::fields::Fields;
 use crate::scenario::phase::{ARRIVALS, sent_by};
 use crate::scenario::values::Field;
 use crate::scenario::{
-    Also, History, Load, Margin, Phase, PromptSource, Requests, Rhythm, SessionForm, StopRules, WhenFull,
-    Workload,
+    Also, History, Load, Margin, Phase, PromptSource, Recording, Requests, Rhythm, SessionForm, StopRules,
+    WhenFull, Workload,
 };
 use crate::units::write_duration;
 
@@ -24,7 +24,7 @@ pub(super) fn phase(fields: &Fields<'_>, workloads: Option<&[Workload]>) -> Opti
     let (warm_up, cool_down) = (margin(fields, "warm_up"), margin(fields, "cool_down"));
     let measure = fields.value("measure", Field::boolean);
     let drain = fields.value("drain", Field::duration);
-    let load = fields.table("load").and_then(|load| self::load(&load, duration));
+    let load = fields.table("load").and_then(|load| self::load(&load, duration, workloads));
     let own = named(fields, workloads);
     let also = also(fields, workloads, duration);
     if let Some(Load::Open { process: Process::Varying { curve, .. }, .. }) = &load
@@ -114,7 +114,7 @@ fn also(
     super::check_names(&tables);
     let read = |fields: &Fields<'_>| {
         let name = fields.value("name", Field::name);
-        let load = fields.table("load").and_then(|load| self::load(&load, duration));
+        let load = fields.table("load").and_then(|load| self::load(&load, duration, workloads));
         let workloads = match fields.has("workloads") {
             true => named(fields, workloads),
             false => fields.value("workloads", Field::names),
@@ -206,6 +206,13 @@ fn check_loads(fields: &Fields<'_>, phase: &Phase, workloads: &[Workload]) {
     }
     for (index, load) in phase.loads().enumerate() {
         let indices = phase.workloads_of(index, workloads);
+        if let Load::Open { trace: Some(Recording::Workload { workload, .. }), .. } = load.load
+            && indices.iter().any(|index| workloads[*index].name != *workload)
+        {
+            let message =
+                format!("the load of `{}` sends rows of `{workload}` at their times, and others", load.name);
+            fields.problems.error(place(), message, format!("add `workloads = [\"{workload}\"]`"));
+        }
         if indices.iter().all(|index| workloads[*index].weight == 0.0) {
             let message = format!("the load of `{}` has no workload that is sent", load.name);
             fields.problems.error(place(), message, "name one under `workloads` whose weight is above 0");
@@ -223,6 +230,7 @@ fn check_bounds<'w>(
     let mut sets = sent.filter(|workload| workload.weight > 0.0).map(|workload| match &workload.prompt {
         PromptSource::Dataset(set) => Some(set.when_exhausted),
         PromptSource::Synthetic { .. } => None,
+        PromptSource::Needle(_) => Some(WhenExhausted::Stop),
     });
     if requests == Some(Requests::All) && sets.clone().any(|set| set.is_none()) {
         let message = "`requests = \"all\"` sends every row once, and a workload has no rows";
@@ -241,7 +249,7 @@ fn check_bounds<'w>(
 }
 
 /// `duration` is that of the phase.
-fn load(fields: &Fields<'_>, duration: Option<Duration>) -> Option<Load> {
+fn load(fields: &Fields<'_>, duration: Option<Duration>, workloads: Option<&[Workload]>) -> Option<Load> {
     if fields.has("closed") {
         return closed(&fields.table("closed")?);
     }
@@ -261,8 +269,9 @@ fn load(fields: &Fields<'_>, duration: Option<Duration>) -> Option<Load> {
         "ramp" => ramp(&fields, duration),
         "steps" => steps(&fields, duration),
         _ => {
-            trace = self::trace(&fields);
-            trace.as_ref().and_then(|source| recorded(&fields, source))
+            let (process, recording) = self::trace(&fields, workloads)?;
+            trace = Some(recording);
+            Some(process)
         }
     };
     Some(Load::Open { process: process?, max_in_flight, when_full: when_full?, trace })
@@ -329,7 +338,9 @@ fn varying(
     Some(Process::Varying { curve: Arc::new(curve?), arrivals })
 }
 
-fn trace(fields: &Fields<'_>) -> Option<TraceSource> {
+/// Times of a file, or of the rows of a workload; read now so that what is wrong with them is said with everything
+/// else.
+fn trace(fields: &Fields<'_>, workloads: Option<&[Workload]>) -> Option<(Process, Recording)> {
     let path = fields.value("path", |field| existing_file(field, fields.problems));
     let format = fields.value("format", Field::choice).and_then(|index| TraceFormat::ALL.get(index).copied());
     let column = fields.value("column", Field::text);
@@ -337,12 +348,26 @@ fn trace(fields: &Fields<'_>) -> Option<TraceSource> {
     let speed = fields.value("speed", Field::number);
     let skip = fields.value("skip", Field::duration);
     let window = fields.value("window", Field::duration);
-    let (format, speed) = (format?, speed?);
+    let speed = speed?;
     if !(1e-6..=1e6).contains(&speed) {
         let help = "2 plays an hour in half an hour";
         fields.problems.error(fields.place("speed"), "`speed` must be from 0.000001 to 1,000,000", help);
         return None;
     }
+    if fields.has("workload") {
+        for key in ["format", "column", "unit"].into_iter().filter(|key| fields.has(key)) {
+            let message = format!("`{key}` is known of the workload's data set");
+            fields.problems.error(fields.place(key), message, "leave it out");
+        }
+        let workload = fields.value("workload", Field::name)?;
+        let process = times_of(fields, workloads?, &workload, speed, Span::new(skip?, window))?;
+        return Some((process, Recording::Workload { workload, speed, skip: skip?, window }));
+    }
+    if format.is_none() && !fields.has("format") {
+        let help = "add `format = \"mooncake\"`: units are never guessed";
+        fields.problems.error(fields.place("path"), "a trace needs its `format`", help);
+    }
+    let format = format?;
     if let Some((column, unit)) = format.fixed() {
         for key in ["column", "unit"].into_iter().filter(|key| fields.has(key)) {
             let message = format!(
@@ -360,10 +385,65 @@ fn trace(fields: &Fields<'_>) -> Option<TraceSource> {
         }
         column.as_ref().zip(unit)?;
     }
-    Some(TraceSource { path: path?, format, column, unit, speed, skip: skip?, window })
+    let source = TraceSource { path: path?, format, column, unit, speed, skip: skip?, window };
+    Some((recorded(fields, &source)?, Recording::File(source)))
 }
 
-/// The times of `source`, read now so that what is wrong with them is said with everything else.
+/// The times of the rows of workload `name` that lie in `span`.
+fn times_of(
+    fields: &Fields<'_>,
+    workloads: &[Workload],
+    name: &str,
+    speed: f64,
+    span: Span,
+) -> Option<Process> {
+    let refuse = |message: String, help: String| {
+        fields.problems.error(fields.place("workload"), message, help);
+        None
+    };
+    let Some(workload) = workloads.iter().find(|workload| workload.name == name) else {
+        let known = workloads.iter().map(|workload| format!("`{}`", workload.name)).collect::<Vec<_>>();
+        return refuse(format!("there is no workload `{name}`"), format!("there is {}", known.join(", ")));
+    };
+    let PromptSource::Dataset(source) = &workload.prompt else {
+        let help = "name one whose `prompt.dataset` is a trace";
+        return refuse(format!("the workload `{name}` has no rows, and so no times"), help.to_owned());
+    };
+    if source.shuffle || workload.session.is_some() {
+        let help = "leave `shuffle` and `session` out of the workload";
+        let message = format!("rows of `{name}` cannot be sent at their own times in another order");
+        return refuse(message, help.to_owned());
+    }
+    let set = match Dataset::scan(&dataset::Source { span: Some(span), ..source.clone() }) {
+        Ok(set) => set,
+        Err(error) => {
+            let help = error.diagnostic().help.unwrap_or_default();
+            return refuse(error.to_string(), help);
+        }
+    };
+    if set.times().is_empty() {
+        let help = "name a trace, or the column of times: `columns.time` and `columns.time_unit`";
+        return refuse(format!("the rows of `{name}` have no times"), help.to_owned());
+    }
+    let offsets = set.times().iter().map(|at| dataset::faster(*at - span.from, speed)).collect();
+    Some(Process::Recorded(offsets))
+}
+
+/// Keeps of the traces that workloads draw on only what the phases use.
+pub(super) fn limit_traces(workloads: &mut [Workload], phases: &[Phase]) {
+    for workload in workloads {
+        let PromptSource::Dataset(source) = &mut workload.prompt else { continue };
+        let spans = phases.iter().flat_map(Phase::loads).filter_map(|load| match load.load {
+            Load::Open { trace: Some(Recording::Workload { workload: name, skip, window, .. }), .. } => {
+                (*name == workload.name).then(|| Span::new(*skip, *window))
+            }
+            _ => None,
+        });
+        source.span = spans.reduce(Span::with);
+    }
+}
+
+/// The times of `source`.
 fn recorded(fields: &Fields<'_>, source: &TraceSource) -> Option<Process> {
     match source.read() {
         Ok(trace) => {

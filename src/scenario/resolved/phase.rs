@@ -6,7 +6,7 @@ use super::{Lines, number, quoted};
 use crate::arrival::Process;
 use crate::distribution::TimeLaw;
 use crate::scenario::phase::ARRIVALS;
-use crate::scenario::{Load, Margin, Phase, Requests, Rhythm, SessionForm, StopRules};
+use crate::scenario::{Load, Margin, Phase, Recording, Requests, Rhythm, SessionForm, StopRules};
 use crate::units::{Rate, write_duration, write_rate};
 
 pub(super) fn write(out: &mut Lines<'_>, phase: &Phase) {
@@ -55,7 +55,13 @@ fn write_load(out: &mut Lines<'_>, load: &Load) {
     match load {
         Load::Open { process, max_in_flight, when_full, trace } => {
             write_process(out, &kind, process);
-            if let Some(trace) = trace {
+            if let Some(Recording::Workload { workload, speed, skip, window }) = trace {
+                out.put(&key("workload"), quoted(workload));
+                out.put(&key("speed"), number(*speed));
+                out.put(&key("skip"), time(*skip));
+                out.maybe(&key("window"), window.map(time));
+            }
+            if let Some(Recording::File(trace)) = trace {
                 out.put(&key("path"), quoted(&trace.path.to_string_lossy()));
                 out.put(&key("format"), quoted(trace.format.name()));
                 out.maybe(&key("column"), trace.column.as_deref().map(quoted));

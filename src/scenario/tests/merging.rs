@@ -90,7 +90,10 @@ name = "steady"
 load.closed.users = 8
 "#;
     let scenario = Files::new(&[("base.toml", FULL), ("load.toml", over)]).scenario(&[]);
-    assert_eq!(scenario.target.endpoint, Endpoint::Sim { profile: "8b-h100".to_owned() });
+    assert_eq!(
+        scenario.target.endpoint,
+        Endpoint::Sim { profile: ProfileSource::BuiltIn("8b-h100".to_owned()), faults: FaultPlan::default() }
+    );
     assert_eq!(scenario.workloads[1].prompt, PromptSource::Synthetic { words: 5 });
     assert_eq!(scenario.workloads[0].max_tokens, Distribution::Fixed(7));
     assert_eq!(scenario.phases[1].load, Load::closed(8));
@@ -337,12 +340,14 @@ name = "load"  # base.toml:2
 [target]
 url = "http://127.0.0.1:8000"  # base.toml:4
 api = "chat"  # default
+length_member = "max_tokens"  # default
 timeouts.connect = "5s"  # default
 timeouts.first_token = "2m"  # default
 timeouts.idle = "1m"  # default
 ready_within = "30s"  # default
 connections = "reuse"  # default
 tls.insecure = false  # default
+http = "auto"  # default
 stamps = "kernel"  # default
 
 [[workload]]

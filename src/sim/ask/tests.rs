@@ -15,11 +15,11 @@ fn reader() -> Reader {
 }
 
 fn read(body: &str) -> Result<Ask, Problem> {
-    reader().read(Form::Chat, body.as_bytes())
+    reader().read(Form::Chat, body.as_bytes(), false)
 }
 
 fn read_completion(body: &str) -> Result<Ask, Problem> {
-    reader().read(Form::Completion, body.as_bytes())
+    reader().read(Form::Completion, body.as_bytes(), false)
 }
 
 fn refusal(body: &str) -> String {

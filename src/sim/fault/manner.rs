@@ -25,6 +25,7 @@ pub(super) enum RequestFault {
     Usage(UsageManner),
     Buffer { bytes: usize },
     Document,
+    Corrupt,
 }
 
 /// One deviation of one connection.
@@ -161,6 +162,8 @@ pub(in crate::sim) struct Manner {
     pub(in crate::sim) buffer_bytes: Option<usize>,
     /// One document comes though a stream was asked for.
     pub(in crate::sim) document: bool,
+    /// The answer is another one than it should be.
+    pub(in crate::sim) corrupt: bool,
 }
 
 impl Default for Manner {
@@ -186,6 +189,7 @@ impl Default for Manner {
             usage: UsageManner::default(),
             buffer_bytes: None,
             document: false,
+            corrupt: false,
         }
     }
 }
@@ -214,6 +218,7 @@ impl Manner {
             RequestFault::Usage(usage) => self.usage = usage,
             RequestFault::Buffer { bytes } => self.buffer_bytes = Some(bytes),
             RequestFault::Document => self.document = true,
+            RequestFault::Corrupt => self.corrupt = true,
         }
     }
 
@@ -245,7 +250,8 @@ impl Manner {
             ping,
             usage,
             buffer_bytes,
-            document
+            document,
+            corrupt
         );
     }
 }

@@ -10,7 +10,7 @@ use super::{Fault, Rule, When};
 use crate::units::{Nanos, parse_duration};
 
 /// Every fault: its form, and what it does. Numbers of tokens count from the beginning of the answer.
-pub const FAULTS: [(&str, &str); 24] = [
+pub const FAULTS: [(&str, &str); 25] = [
     ("status=CODE[:TIME]", "an error answer with this status, and `retry-after`"),
     ("delay=TIME", "the request waits so long before the server takes it up"),
     ("slow-read=BYTES", "the request's body is read at so many bytes a second"),
@@ -37,6 +37,7 @@ pub const FAULTS: [(&str, &str); 24] = [
     ("usage=none|zero|finish|late:TIME", "no usage, zeros, in the finish event, or so long after it"),
     ("buffer[=BYTES]", "the stream is held back until there are BYTES, or whole"),
     ("document", "one JSON document although a stream was asked for"),
+    ("corrupt", "the answer is another one: its last number is one higher, or all of its words are others"),
     (
         "accept-delay=TIME, refuse, idle-close=TIME",
         "of connections: taken up late, reset at once, closed when idle for TIME",
@@ -171,6 +172,7 @@ fn read(name: &str, value: Option<&str>) -> Result<Fault, String> {
         }),
         "buffer" => RequestFault::Buffer { bytes: value.map_or(Ok(u64::MAX), positive)? as usize },
         "document" => RequestFault::Document,
+        "corrupt" => RequestFault::Corrupt,
         "accept-delay" => return Ok(Fault::Connection(ConnectionFault::AcceptDelay(time(needed()?)?))),
         "refuse" => return Ok(Fault::Connection(ConnectionFault::Refuse)),
         "idle-close" => return Ok(Fault::Connection(ConnectionFault::IdleClose(time(needed()?)?))),
@@ -180,7 +182,7 @@ fn read(name: &str, value: Option<&str>) -> Result<Fault, String> {
             return Err(format!("there is no such fault; there are {}", names.join(", ")));
         }
     };
-    if value.is_some() && matches!(name, "no-blank" | "comments" | "document") {
+    if value.is_some() && matches!(name, "no-blank" | "comments" | "document" | "corrupt") {
         return Err(wrong());
     }
     Ok(Fault::Request(request))

@@ -56,6 +56,7 @@ fn every_form_of_the_list_is_read() {
         "buffer",
         "buffer=4096",
         "document",
+        "corrupt",
         "accept-delay=1s",
         "refuse",
         "idle-close=5s",
@@ -124,7 +125,7 @@ fn what_is_no_rule_is_refused_with_what_is_allowed() {
     insta::assert_snapshot!(refusal("document=1"), @"fault `document=1`: write `document`");
     insta::assert_snapshot!(refusal("hang@often"), @"fault `hang@often`: `@often` is no time: write `@10%`, `@1/7`, `@#7` or `@30s..60s`");
     insta::assert_snapshot!(refusal("hang@1/0"), @"fault `hang@1/0`: `@1/0` is no time: write `@10%`, `@1/7`, `@#7` or `@30s..60s`");
-    insta::assert_snapshot!(refusal("explode"), @"fault `explode`: there is no such fault; there are status, delay, slow-read, hang, reset, cut, truncate, missing, malformed, error, stall, role, empty, join, batch, split, lines, no-blank, comments, ping, usage, buffer, document, accept-delay, refuse, idle-close");
+    insta::assert_snapshot!(refusal("explode"), @"fault `explode`: there is no such fault; there are status, delay, slow-read, hang, reset, cut, truncate, missing, malformed, error, stall, role, empty, join, batch, split, lines, no-blank, comments, ping, usage, buffer, document, corrupt, accept-delay, refuse, idle-close");
     let of_header = |text: &str| FaultPlan::of_header(text).unwrap_err().to_string();
     insta::assert_snapshot!(of_header("idle-close=1s"), @"fault `idle-close=1s`: a header cannot ask for a fault of the connection");
     insta::assert_snapshot!(of_header("hang@10%"), @"fault `hang@10%`: a header is about its own request: leave out the `@`");

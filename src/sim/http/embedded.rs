@@ -22,6 +22,8 @@ pub struct Status {
     pub running: u64,
     /// Requests that wait for a place in it.
     pub waiting: u64,
+    /// Blocks of KV memory in use, and all there are.
+    pub kv_blocks: (u64, u64),
     /// Requests taken since the start.
     pub requests: u64,
     /// Tokens generated since the start.
@@ -30,6 +32,14 @@ pub struct Status {
     /// simulator could not keep its model's pace on this machine. Without meaning for a model without
     /// latency.
     pub max_delay: Duration,
+}
+
+impl Status {
+    /// Share of KV memory in use.
+    pub fn kv_share(&self) -> f64 {
+        let (used, all) = self.kv_blocks;
+        if all == 0 { 0.0 } else { used as f64 / all as f64 }
+    }
 }
 
 /// A view of a server, from any thread.
@@ -41,6 +51,8 @@ pub struct Monitor(Arc<Gauges>);
 struct Gauges {
     running: AtomicU64,
     waiting: AtomicU64,
+    kv_used: AtomicU64,
+    kv_all: AtomicU64,
     requests: AtomicU64,
     tokens: AtomicU64,
     max_delay_ns: AtomicU64,
@@ -53,6 +65,7 @@ impl Monitor {
         Status {
             running: gauges.running.load(Ordering::Relaxed),
             waiting: gauges.waiting.load(Ordering::Relaxed),
+            kv_blocks: (gauges.kv_used.load(Ordering::Relaxed), gauges.kv_all.load(Ordering::Relaxed)),
             requests: gauges.requests.load(Ordering::Relaxed),
             tokens: gauges.tokens.load(Ordering::Relaxed),
             max_delay: Duration::from_nanos(gauges.max_delay_ns.load(Ordering::Relaxed)),
@@ -71,6 +84,9 @@ impl Monitor {
     pub(super) fn occupancy(&self, engine: &Engine) {
         self.0.running.store(engine.running() as u64, Ordering::Relaxed);
         self.0.waiting.store(engine.waiting() as u64, Ordering::Relaxed);
+        let (used, all) = engine.kv_blocks();
+        self.0.kv_used.store(used, Ordering::Relaxed);
+        self.0.kv_all.store(all, Ordering::Relaxed);
     }
 }
 

@@ -179,7 +179,7 @@ impl State {
         if let Some((status, retry_after)) = manner.status {
             return Err(Refused { problem: Problem::injected(status), retry_after });
         }
-        let ask = self.reader.read(form, &body)?;
+        let ask = self.reader.read(form, &body, manner.corrupt)?;
         drop(body);
         if let Some(asked) = ask.model.as_deref().filter(|asked| *asked != self.model) {
             return Err(Problem::unknown_model(asked, &self.model).into());

@@ -139,6 +139,7 @@ impl Reader<'_> {
             mean_answer_tokens: self.whole(&mut answers, "mean_tokens", Some(base.mean_answer_tokens)),
             skill: Skill {
                 right_share: self.number(&mut answers, "right_share", Some(base.skill.right_share)),
+                right_length_loss: self.number(&mut answers, "right_length_loss", Some(0.0)),
                 needle_share: self.number(&mut answers, "needle_share", Some(base.skill.needle_share)),
                 needle_length_loss: self.number(&mut answers, "needle_length_loss", Some(0.0)),
                 needle_depth_loss: self.number(&mut answers, "needle_depth_loss", Some(0.0)),

@@ -1,7 +1,7 @@
 //! The table of metrics.
 
 use super::{Metric, Rows, Source, Unit};
-use crate::record::{Outcome, RequestRecord};
+use crate::record::{Outcome, RequestRecord, Verdict};
 use crate::stats::censored::Reached;
 use crate::stats::scope::{Rate, is_decided};
 use crate::units::Micros;
@@ -359,6 +359,58 @@ pub const METRICS: &[Metric] = &[
         needs: "",
         empty_when: "none ended ok",
         source: Source::FinishShares,
+    },
+    Metric {
+        tag: "accuracy",
+        unit: Unit::Share,
+        formula: "right / checked, over measured ok requests of workloads with score; value: of all, and by why the \
+                  answer ended (length: it ran into max_tokens)",
+        needs: "score",
+        empty_when: "none checked",
+        source: Source::Accuracy,
+    },
+    Metric {
+        tag: "verdicts",
+        unit: Unit::Requests,
+        formula: "checked answers of measured ok requests by verdict; accuracy = right / (right + wrong + no_answer)",
+        needs: "score",
+        empty_when: "never",
+        source: Source::Verdicts,
+    },
+    Metric {
+        tag: "no_answer_share",
+        unit: Unit::Share,
+        formula: "answers in which nothing could be found that answers / checked",
+        needs: "score",
+        empty_when: "none checked",
+        source: Source::Share(|row, _| row.verdict.map(|verdict| verdict == Verdict::NoAnswer)),
+    },
+    Metric {
+        tag: "unchecked_requests",
+        unit: Unit::Requests,
+        formula: "measured ok requests of workloads with score that were not checked: no usable truth, or no room for \
+                  their text",
+        needs: "score",
+        empty_when: "no score",
+        source: Source::Figure(|scope| scope.unchecked_requests()),
+    },
+    Metric {
+        tag: "correct_goodput",
+        unit: Unit::RequestsPerSecond,
+        formula: "right answers of ok requests that kept every limit of [slo], where it has any, and ended inside the \
+                  window / window",
+        needs: "score",
+        empty_when: "no score",
+        source: Source::Rate(Rate::Correct),
+    },
+    Metric {
+        tag: "consistency",
+        unit: Unit::Share,
+        formula: "answers equal to the first one that the same request got in the run / answers to requests sent before, \
+                  over measured ok requests at temperature 0",
+        needs: "consistency",
+        empty_when: "no request was sent twice",
+        source: Source::Share(|row, _| row.consistent),
     },
     Metric {
         tag: "new_connections",

@@ -134,7 +134,7 @@ fn c023_an_empty_finish_reason_is_none_and_zero_tokens_beside_text_are_not_belie
     ));
     let whole = read(&[open.clone(), open, last, done()]);
     assert_eq!(whole.steps, [TOKEN, TOKEN, FINISH, Step::Done]);
-    assert_eq!(whole.answer.usage().completion, None);
+    assert_eq!(whole.answer.usage(), Usage::default());
     assert_eq!(whole.answer.counted_tokens(), None);
     assert_eq!(whole.answer.outcome(), Outcome::Ok);
 }

@@ -331,7 +331,7 @@ fn a_header_adds_to_the_plan_and_one_that_cannot_be_read_is_refused() {
     let seen = planned("join=2, comments", "join=4", 8, true);
     assert_eq!(seen.tokens(), 2);
     assert!(seen.text().contains(": still here"));
-    insta::assert_snapshot!(under("explode", 1).text().split("\r\n\r\n").nth(1).unwrap(), @r#"{"error":{"code":400,"message":"fault `explode`: there is no such fault; there are status, delay, slow-read, hang, reset, cut, truncate, missing, malformed, error, stall, role, empty, join, batch, split, lines, no-blank, comments, ping, usage, buffer, document, accept-delay, refuse, idle-close","param":"x-sim-fault","type":"BadRequestError"}}"#);
+    insta::assert_snapshot!(under("explode", 1).text().split("\r\n\r\n").nth(1).unwrap(), @r#"{"error":{"code":400,"message":"fault `explode`: there is no such fault; there are status, delay, slow-read, hang, reset, cut, truncate, missing, malformed, error, stall, role, empty, join, batch, split, lines, no-blank, comments, ping, usage, buffer, document, corrupt, accept-delay, refuse, idle-close","param":"x-sim-fault","type":"BadRequestError"}}"#);
     assert!(under("refuse", 1).text().starts_with("HTTP/1.1 400 "));
 }
 
