@@ -107,5 +107,6 @@ fn settings() -> Settings {
             total: None,
         },
         transport: Transport::default(),
+        keeps_texts: false,
     }
 }

@@ -125,6 +125,8 @@ fn manifest(rows: u64) -> Manifest {
         block_tokens: None,
         server: Vec::new(),
         memory: None,
+        left_out: Default::default(),
+        lengths: Vec::new(),
         about: BTreeMap::new(),
         objectives: Vec::new(),
         verdict: None,

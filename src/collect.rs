@@ -12,6 +12,7 @@ use crate::plan::shard::Shard;
 use crate::record::{
     Ended, EndedBy, Event, Fate, GapFigures, Outcome, RequestRecord, Scraped, Stamp, Timeline, TokenSource,
 };
+use crate::results::manifest::LeftOut;
 use crate::results::{RequestRow, ResultsError, Writer};
 use crate::scenario::{Load, Margin, Phase, Scenario, ServerWatch};
 use crate::scrape::track::{ScrapeTally, Track};
@@ -65,7 +66,9 @@ pub struct Collector {
     held: BTreeMap<u64, Held>,
     held_count: usize,
     held_limit: usize,
-    left_out: u64,
+    left_out: LeftOut,
+    /// Whether events come faster than they are taken in, so that rows no figure needs are not written.
+    is_hurried: bool,
     progress: Progress,
     rules: Rules,
     shard: Option<u32>,
@@ -99,8 +102,8 @@ pub struct Collected {
     pub figures: Vec<Figures>,
     /// What the verdict rests on.
     pub findings: Vec<Finding>,
-    /// Token-bearing events that were not kept for want of room.
-    pub stamps_left_out: u64,
+    /// What was not kept for want of room.
+    pub left_out: LeftOut,
     /// First answers that were forgotten for want of room: later ones to the same request were not compared.
     pub answers_forgotten: u64,
     /// What it needs to be analysed, if it is.
@@ -122,7 +125,7 @@ impl Collector {
         let workload_setup = |workload: &crate::scenario::Workload| WorkloadSetup {
             name: workload.name.clone(),
             slo: workload.slo.clone(),
-            exact_output: false,
+            exact_output: workload.exact_output,
             scored: workload.score.is_some(),
         };
         let fold = Fold::new(
@@ -147,7 +150,8 @@ impl Collector {
             held: BTreeMap::new(),
             held_count: 0,
             held_limit: HELD_STAMPS_LIMIT,
-            left_out: 0,
+            left_out: LeftOut::default(),
+            is_hurried: false,
             progress: Progress::default(),
             rules: Rules::new(scenario.stop),
             shard: None,
@@ -250,6 +254,16 @@ impl Collector {
         self.seconds.set_client_cpu(t_s, cpu_s);
     }
 
+    /// Says whether so much waits to be taken in that rows no figure needs are not to be written: those of `chunks.csv`.
+    pub fn hurry(&mut self, is_hurried: bool) {
+        self.is_hurried = is_hurried;
+    }
+
+    /// Says how many texts were dropped before they came here.
+    pub fn add_dropped_texts(&mut self, count: u64) {
+        self.left_out.responses += count;
+    }
+
     /// Counts so far.
     pub fn progress(&self) -> Progress {
         self.progress
@@ -291,7 +305,7 @@ impl Collector {
             seconds: self.seconds,
             figures: all,
             findings,
-            stamps_left_out: self.left_out,
+            left_out: self.left_out,
             answers_forgotten: self.first_answers.forgotten(),
             analysis: self.analysis,
             scrapes: self.tracks.into_iter().map(|track| track.tally).collect(),
@@ -351,10 +365,10 @@ impl Collector {
             }
             Held::All(kept) => {
                 self.held_count -= kept.len();
-                self.left_out += (kept.len() + count) as u64;
+                self.left_out.stamps += (kept.len() + count) as u64;
                 *held = Held::TooMany;
             }
-            Held::TooMany => self.left_out += count as u64,
+            Held::TooMany => self.left_out.stamps += count as u64,
         }
     }
 
@@ -372,6 +386,10 @@ impl Collector {
         });
         let workload = ended.planned.workload as usize;
         let said = said(&mut ended);
+        let texts = match &mut ended.fate {
+            Fate::Sent(timeline) => timeline.texts.take(),
+            Fate::Unsent { .. } => None,
+        };
         let mut record = close(ended, self.origin, events, window);
         if let Some((answer, body_hash)) = said.filter(|_| record.outcome == Outcome::Ok) {
             let check = self.checks.get(workload).and_then(Option::as_ref);
@@ -391,7 +409,16 @@ impl Collector {
             analysis.add(&record);
         }
         let phase = &self.phases[phase].name;
-        self.writer.request(&RequestRow { record: &record, phase, workload: &self.workloads[workload].0 })
+        let row = RequestRow { record: &record, phase, workload: &self.workloads[workload].0 };
+        if self.is_hurried && self.writer.has_chunks() {
+            self.left_out.chunks += instants.len() as u64;
+        } else {
+            self.writer.chunks(&record, events)?;
+        }
+        if let Some(texts) = texts {
+            self.writer.response(&row, &texts)?;
+        }
+        self.writer.request(&row)
     }
 
     /// All token-bearing events of a request, those handed over before its end first.
@@ -406,7 +433,7 @@ impl Collector {
                 held
             }
             Some(Held::TooMany) => {
-                self.left_out += rest.len() as u64;
+                self.left_out.stamps += rest.len() as u64;
                 Vec::new()
             }
         }
@@ -602,7 +629,7 @@ mod tests {
         collector.take(end(3, 6..12, 11..12)).unwrap();
         assert_eq!(collector.held_count, 0);
         let mut collected = collector.finish(false, true);
-        assert_eq!(collected.stamps_left_out, 5);
+        assert_eq!(collected.left_out.stamps, 5);
         collected.writer.flush().unwrap();
         let file = std::fs::read_to_string(folder.path().join("run/requests.csv")).unwrap();
         let mut reader = csv::Reader::from_reader(file.as_bytes());

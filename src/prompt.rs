@@ -1,6 +1,10 @@
 //! What is asked of a model: messages, before any API gives them a form, and the finished request after.
 
+mod token_model;
+
 use bytes::Bytes;
+
+pub use token_model::{TokenModel, all_words};
 
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]

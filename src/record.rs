@@ -253,6 +253,27 @@ pub struct Reads {
     pub delay_max: Option<Duration>,
 }
 
+/// What a model wrote, in full.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Texts {
+    /// The answer.
+    pub answer: String,
+    /// The reasoning before it.
+    pub reasoning: String,
+    /// Name and arguments of each call of a tool, in order.
+    pub tool_calls: Vec<(String, String)>,
+    /// Whether something was left out for want of room.
+    pub cut: bool,
+}
+
+impl Texts {
+    /// Bytes it holds.
+    fn size_bytes(&self) -> usize {
+        let calls = self.tool_calls.iter().map(|(name, arguments)| name.len() + arguments.len());
+        size_of::<Texts>() + self.answer.len() + self.reasoning.len() + calls.sum::<usize>()
+    }
+}
+
 /// Where a count of output tokens comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenSource {
@@ -312,6 +333,8 @@ pub struct Timeline {
     pub answer: Option<String>,
     /// A hash of the request's body, where its answer is to be compared with others to the same.
     pub body_hash: Option<u64>,
+    /// What the model wrote, where it is to be kept with the results.
+    pub texts: Option<Box<Texts>>,
     /// The server's message, or ours, bounded and without secrets.
     pub error: Option<String>,
     /// The server's id of the request.
@@ -357,6 +380,7 @@ impl Timeline {
             finish_reason: None,
             answer: None,
             body_hash: None,
+            texts: None,
             error: None,
             server_request_id: None,
             connect: None,
@@ -513,15 +537,6 @@ pub enum Event {
 }
 
 impl Event {
-    /// Lets go of the text of an answer.
-    pub fn drop_text(&mut self) {
-        if let Event::Ended(ended) = self
-            && let Fate::Sent(timeline) = &mut ended.fate
-        {
-            timeline.answer = None;
-        }
-    }
-
     /// Bytes held by the event, about.
     pub fn size_bytes(&self) -> usize {
         let held = match self {
@@ -539,6 +554,7 @@ impl Event {
                                 + text(&timeline.error)
                                 + text(&timeline.finish_reason)
                                 + text(&timeline.answer)
+                                + timeline.texts.as_ref().map_or(0, |texts| texts.size_bytes())
                                 + text(&timeline.server_request_id)
                         }
                         Fate::Unsent { error, .. } => text(error),
@@ -547,6 +563,14 @@ impl Event {
             _ => 0,
         };
         size_of::<Event>() + held
+    }
+
+    /// Lets go of what a model wrote: an answer stays unchecked, a response unkept. Whether there was one to keep.
+    pub fn drop_texts(&mut self) -> bool {
+        let Event::Ended(ended) = self else { return false };
+        let Fate::Sent(timeline) = &mut ended.fate else { return false };
+        timeline.answer = None;
+        timeline.texts.take().is_some()
     }
 }
 

@@ -9,6 +9,8 @@ mod answers;
 mod disk;
 #[path = "cli/interrupt.rs"]
 mod interrupt;
+#[path = "cli/lengths.rs"]
+mod lengths;
 #[path = "cli/output.rs"]
 mod output;
 #[path = "cli/readiness.rs"]

@@ -1,10 +1,12 @@
 //! Tokenizers against ids that the reference implementations give, for real tokenizer files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tonnage::dataset::tokenizer::{Specials, Tokenizer};
+use tonnage::prompt::TokenModel;
+use tonnage::seed::Seed;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/tokenizers")
@@ -46,4 +48,53 @@ fn every_expected_id_is_right() {
     }
     assert_eq!(rows, 250);
     assert!(wrong.is_empty(), "{} of {rows} wrong:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Every tokenizer there is.
+const FILES: [&str; 6] = [
+    "anthropic-claude2.tokenizer.json",
+    "bert-base-uncased.tokenizer.json",
+    "cl100k_base.tiktoken",
+    "gpt2.tokenizer.json",
+    "p50k_base.tiktoken",
+    "qwen3.tokenizer.json.gz",
+];
+
+/// Lengths from 1 to 128Ki, most of them short: doubled from time to time, and what lies between.
+fn lengths(count: u32) -> Vec<u64> {
+    let at = |i: u32| 2_f64.powf(17.0 * f64::from(i) / f64::from(count - 1)).round() as u64;
+    (0..count).map(at).collect()
+}
+
+#[test]
+fn c090_prompts_of_every_length_encode_to_exactly_it_and_share_no_first_block() {
+    for file in FILES {
+        let tokenizer = Tokenizer::load(&folder().join(file)).unwrap();
+        let count = |text: &str| Some(tokenizer.count(text, Specials::Without).ok()? as u64);
+        let model = TokenModel::counted(count).unwrap_or_else(|| panic!("{file} makes no model"));
+        let mut blocks = BTreeSet::new();
+        let lengths = lengths(1_000);
+        assert_eq!((lengths[0], lengths[999]), (1, 131_072));
+        for (number, length) in lengths.into_iter().enumerate() {
+            let mut text = String::new();
+            let mut stream = Seed(9).indexed_stream("words", file, number as u64);
+            model.extend(&mut text, length, Some(number as u64), &mut stream);
+            let ids = tokenizer.encode(&text, Specials::Without).unwrap();
+            assert_eq!(ids.len() as u64, length, "{file}");
+            assert!(length < 16 || blocks.insert(ids[..16].to_vec()), "{file}: a block twice");
+        }
+    }
+}
+
+#[test]
+fn words_that_are_common_need_no_tokenizer() {
+    for file in FILES {
+        let tokenizer = Tokenizer::load(&folder().join(file)).unwrap();
+        for number in 0..200 {
+            let mut text = String::new();
+            let mut stream = Seed(9).indexed_stream("words", file, number);
+            TokenModel::common().extend(&mut text, 500, Some(number), &mut stream);
+            assert_eq!(tokenizer.count(&text, Specials::Without), Ok(500), "{file}");
+        }
+    }
 }

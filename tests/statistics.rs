@@ -22,9 +22,11 @@ fn intervals_of_independent_values_hold_in_94_percent_of_runs_at_least() {
 
 #[test]
 fn intervals_of_times_in_a_busy_queue_hold_in_90_percent_of_runs_at_least() {
-    for percentile in [Percentile::P50, Percentile::P90] {
-        let share = coverage(percentile, 5.0, 400, |stream| queue::queue(0.8, 2_000, stream));
-        assert!(share >= 0.9, "{percentile}: {share}");
+    for count in [400, 1_000, 2_000] {
+        for percentile in [Percentile::P50, Percentile::P90] {
+            let share = coverage(percentile, 5.0, 400, |stream| queue::queue(0.8, count, stream));
+            assert!(share >= 0.9, "{percentile} of {count}: {share}");
+        }
     }
 }
 
@@ -106,7 +108,10 @@ fn each_planted_fault_has_its_finding() {
         ("unfinished", |rows| rows[950..].iter_mut().for_each(|row| row.outcome = Outcome::CutAtEnd)),
         ("failed", |rows| rows.iter_mut().step_by(40).for_each(|row| row.outcome = Outcome::HttpError)),
         ("repeated_rows", |rows| {
-            rows.iter_mut().for_each(|row| row.planned.dataset_row = Some(row.planned.request % 700));
+            rows.iter_mut().for_each(|row| {
+                row.planned.session = row.planned.request;
+                row.planned.dataset_row = Some(row.planned.request % 700);
+            });
         }),
         ("truncated", |rows| {
             rows.iter_mut().step_by(3).for_each(|row| row.finish_reason = Some("length".to_owned()));

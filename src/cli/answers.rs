@@ -8,7 +8,8 @@ use super::prepare::Prepared;
 use crate::collect::{AnswerCheck, Truth};
 use crate::dataset::{Dataset, Row};
 use crate::diagnostic::{Diagnostic, Diagnostics, Location};
-use crate::scenario::Scenario;
+use crate::plan::needle;
+use crate::scenario::{PromptSource, Scenario};
 use crate::score::{Kind, Rule};
 use crate::sim::AnswerKey;
 
@@ -20,9 +21,13 @@ pub(super) fn checks(prepared: &Prepared) -> Vec<Option<AnswerCheck>> {
     let workloads = prepared.scenario.workloads.iter().zip(&prepared.datasets);
     let checks = workloads.map(|(workload, dataset)| {
         let rule = workload.score.clone()?;
-        let truth: Truth = match dataset {
-            Some(dataset) => truth_of_row(Arc::clone(dataset), rule.clone()),
-            None => Box::new(|_| None),
+        let truth: Truth = match (dataset, &workload.prompt) {
+            (Some(dataset), _) => truth_of_row(Arc::clone(dataset), rule.clone()),
+            (None, PromptSource::Needle(_)) => {
+                let (salt, name) = (prepared.salt, workload.name.clone());
+                Box::new(move |planned| Some(needle::truth(salt, &name, planned)))
+            }
+            (None, _) => Box::new(|_| None),
         };
         Some(AnswerCheck { rule, truth })
     });

@@ -12,8 +12,8 @@ use super::resume::Resume;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{self, json, terminal};
 use crate::results::manifest::{
-    ClientEntry, ClockKind, FORMAT, Host, PageEntry, PhaseEntry, PointEntry, PointState, ResumeEntry,
-    Setting, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
+    ClientEntry, ClockKind, FORMAT, Host, LeftOut, LengthsEntry, PageEntry, PhaseEntry, PointEntry,
+    PointState, ResumeEntry, Setting, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
 use crate::results::objectives::{ObjectiveEntry, any_fails, undetermined};
@@ -34,8 +34,6 @@ pub(super) struct Facts<'a> {
     pub(super) simulated: bool,
     /// The machine; none under the virtual clock.
     pub(super) host: Option<Host>,
-    /// Nothing is said of progress.
-    pub(super) quiet: bool,
 }
 
 /// The run's zero by other clocks; none under the virtual one.
@@ -57,7 +55,7 @@ pub(super) struct End {
 
 impl<'a> Facts<'a> {
     /// Makes the results folder, or opens the one of the sweep to go on with; its manifest says that the run is on.
-    pub(super) fn open(self, args: &ScenarioArgs) -> Result<Book<'a>, Failure> {
+    pub(super) fn open(&'a self, args: &ScenarioArgs) -> Result<Book<'a>, Failure> {
         let failed = |error: ResultsError| {
             let exit = match error {
                 ResultsError::Exists { .. } => Exit::Usage,
@@ -87,6 +85,8 @@ impl<'a> Facts<'a> {
         if let Some(server) = &self.prepared.scenario.server {
             writer.begin_server(!server.extra.is_empty()).map_err(failed)?;
         }
+        let details = self.prepared.scenario.results;
+        writer.begin_details(details.chunks, details.responses).map_err(failed)?;
         if let Some(sweep) = sweep {
             let axes = sweep.axes.iter().map(|axis| axis.name.as_str());
             writer.create_points(&points::header(axes)).map_err(failed)?;
@@ -103,7 +103,7 @@ impl<'a> Facts<'a> {
         })
     }
 
-    fn reopen(self, resume: &Resume) -> Result<Book<'a>, Failure> {
+    fn reopen(&'a self, resume: &Resume) -> Result<Book<'a>, Failure> {
         let mut manifest = resume.manifest.clone();
         let (writer, rows_removed) =
             Writer::resume(&resume.folder, &|key| resume.is_done(key)).map_err(Failure::unexpected)?;
@@ -164,6 +164,8 @@ impl<'a> Facts<'a> {
                 .iter()
                 .map(|workload| WorkloadEntry {
                     score: workload.score.as_ref().map(|rule| rule.kind().name().to_owned()),
+                    exact_output: workload.exact_output,
+                    cache: Some(workload.cache.name().to_owned()),
                     ..WorkloadEntry::new(&workload.name, &workload.slo)
                 })
                 .collect(),
@@ -173,6 +175,8 @@ impl<'a> Facts<'a> {
             block_tokens: scenario.server.as_ref().and_then(|server| server.block_size),
             server: Vec::new(),
             memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
+            left_out: LeftOut::default(),
+            lengths: Vec::new(),
             about: scenario.about.clone(),
             objectives: scenario.objectives.iter().map(ObjectiveEntry::from).collect(),
             verdict: None,
@@ -214,7 +218,7 @@ impl<'a> Facts<'a> {
 
 /// The results of a run under way.
 pub(super) struct Book<'a> {
-    facts: Facts<'a>,
+    facts: &'a Facts<'a>,
     manifest: Manifest,
     folder: PathBuf,
     /// `None` while a run has it.
@@ -228,27 +232,25 @@ pub(super) struct Book<'a> {
 }
 
 impl Book<'_> {
-    pub(super) fn is_simulated(&self) -> bool {
-        self.facts.simulated
-    }
-
-    /// What takes in the events of `step`, which is about to begin.
-    pub(super) fn begin(&mut self, step: &Prepared) -> Result<Collector, Failure> {
+    /// What takes in the events of `step`, which is about to begin; `lengths` says how its prompts are made to theirs.
+    pub(super) fn begin(
+        &mut self,
+        step: &Prepared,
+        lengths: Vec<LengthsEntry>,
+    ) -> Result<Collector, Failure> {
         let writer = self.writer.take();
         let writer = writer.ok_or_else(|| Failure::unexpected("a run began before the last was over"))?;
-        if let Some(run) = step.run {
-            if !self.facts.quiet {
-                let settings =
-                    settings(step).iter().map(|it| format!("{} = {}", it.axis, it.value)).collect::<Vec<_>>();
-                super::series::announce(step, &settings.join(", "));
-            }
+        self.manifest.lengths.extend(lengths);
+        if step.run.is_some() {
             self.manifest.phases.extend(phase_entries(step));
-            writer.write_manifest(&self.manifest).map_err(Failure::unexpected)?;
-            let collector = Collector::new(&step.scenario, writer).of_shard(step.shard);
-            return Ok(collector.of_run(run.point, run.repeat).checking(answers::checks(step)));
         }
+        writer.write_manifest(&self.manifest).map_err(Failure::unexpected)?;
         let collector = Collector::new(&step.scenario, writer).of_shard(step.shard);
-        Ok(collector.checking(answers::checks(step)).analysing(self.manifest.is_analysed()))
+        let collector = collector.checking(answers::checks(step));
+        Ok(match step.run {
+            Some(run) => collector.of_run(run.point, run.repeat),
+            None => collector.analysing(self.manifest.is_analysed()),
+        })
     }
 
     /// Writes what `step` came to. False where that could not be done.
@@ -259,6 +261,7 @@ impl Book<'_> {
             seconds,
             figures,
             mut findings,
+            left_out,
             scrapes,
             analysis,
             answers_forgotten,
@@ -271,6 +274,7 @@ impl Book<'_> {
         findings.extend(undetermined(&objectives));
         let verdict = VerdictEntry::new(&findings, self.facts.simulated);
         self.manifest.answers_forgotten += answers_forgotten;
+        self.manifest.left_out = self.manifest.left_out.join(left_out);
         add_pages(&mut self.manifest.server, self.facts.pages(&scrapes));
         let first = self.manifest.phases.len().saturating_sub(courses.len());
         for (index, (entry, course)) in self.manifest.phases[first..].iter_mut().zip(&courses).enumerate() {
@@ -358,7 +362,7 @@ impl Book<'_> {
             self.analysis = super::report::analyse(&read, analysis)?;
         }
         if args.json {
-            print(&json::object(manifest, &self.summary, folder), folder)?;
+            print(&json::object(manifest, &self.summary, &self.analysis, folder), folder)?;
         } else {
             let told = terminal::text(manifest, &self.summary) + &report::analysis::text(&self.analysis);
             print(&format!("{told}\n{}", folder.display()), folder)?;
@@ -399,7 +403,7 @@ fn add_pages(pages: &mut Vec<PageEntry>, more: Vec<PageEntry>) {
 }
 
 /// What the axes of a sweep are set to in one of its runs.
-fn settings(step: &Prepared) -> Vec<Setting> {
+pub(super) fn settings(step: &Prepared) -> Vec<Setting> {
     let (Some(run), Some(sweep)) = (step.run, &step.scenario.sweep) else { return Vec::new() };
     let points = sweep.points();
     let Some(point) = points.get(run.point as usize - 1) else { return Vec::new() };

@@ -21,6 +21,7 @@ use clap::Args;
 
 use super::answers;
 use super::exit::{Exit, Failure};
+use super::lengths::load_tokenizer;
 use super::prepare::{scan_datasets, style};
 use crate::dataset::Dataset;
 use crate::diagnostic::Diagnostics;
@@ -121,6 +122,8 @@ fn check<'a>(file: &'a Path, overrides: &Overrides, service_time: Option<Duratio
         return Checked { file, problems, sound: None };
     };
     answers::try_truths(&scenario, &datasets, &mut problems);
+    let mut tokenizers = Vec::new();
+    load_tokenizer(&scenario, &mut problems, &mut tokenizers);
     let preview = Preview::of(&scenario, &datasets, service_time);
     caveats::add(&loaded, &datasets, &preview, &mut problems);
     let mut points = Vec::new();
@@ -133,6 +136,7 @@ fn check<'a>(file: &'a Path, overrides: &Overrides, service_time: Option<Duratio
         if datasets.iter().any(Option::is_some) {
             compare_with_data(&point, &datasets, &mut found);
         }
+        load_tokenizer(&point.scenario, &mut found, &mut tokenizers);
         problems.append_new(found);
         points.push(PointPreview::of(&loaded, index, &Arc::new(point.scenario), &datasets));
     }

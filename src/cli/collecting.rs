@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -22,8 +22,8 @@ use crate::units::Nanos;
 
 /// With this much queued, files cannot keep up and the run stops with what it has.
 const QUEUE_LIMIT_BYTES: usize = 256 << 20;
-/// With this much queued, texts of answers are let go: their requests are counted as unchecked.
-const TEXTS_LIMIT_BYTES: usize = 64 << 20;
+/// With this much queued, texts of answers and rows of single events are let go, and counted.
+const DETAIL_LIMIT_BYTES: usize = 64 << 20;
 /// The queue is looked at this often. Looking, rather than being woken, spares the sender a system call an event.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -32,6 +32,7 @@ pub(super) struct Collecting {
     thread: JoinHandle<Gathered>,
     sender: Sender<Event>,
     queued_bytes: Arc<AtomicUsize>,
+    dropped_texts: Arc<AtomicU64>,
 }
 
 /// What the thread hands back.
@@ -52,9 +53,11 @@ pub(super) fn start(
 ) -> std::io::Result<Collecting> {
     let (sender, events) = channel();
     let queued_bytes = Arc::new(AtomicUsize::new(0));
+    let dropped_texts = Arc::new(AtomicU64::new(0));
     let desk = Desk {
         collector,
         queued_bytes: Arc::clone(&queued_bytes),
+        dropped_texts: Arc::clone(&dropped_texts),
         clock,
         live,
         stop,
@@ -65,16 +68,17 @@ pub(super) fn start(
         is_stopped: false,
     };
     let thread = thread::Builder::new().name("collect".into()).spawn(move || desk.work(&events))?;
-    Ok(Collecting { thread, sender, queued_bytes })
+    Ok(Collecting { thread, sender, queued_bytes, dropped_texts })
 }
 
 impl Collecting {
     /// Where the run's events go. `stop` is asked when the queue outgrows its limit.
     pub(super) fn sink(&self, stop: Rc<StopSwitch>) -> Sink {
         let (sender, queued_bytes) = (self.sender.clone(), Arc::clone(&self.queued_bytes));
+        let dropped_texts = Arc::clone(&self.dropped_texts);
         Rc::new(move |mut event: Event| {
-            if queued_bytes.load(Ordering::Relaxed) > TEXTS_LIMIT_BYTES {
-                event.drop_text();
+            if queued_bytes.load(Ordering::Relaxed) > DETAIL_LIMIT_BYTES && event.drop_texts() {
+                dropped_texts.fetch_add(1, Ordering::Relaxed);
             }
             let size = event.size_bytes();
             if queued_bytes.fetch_add(size, Ordering::Relaxed) + size > QUEUE_LIMIT_BYTES {
@@ -95,6 +99,7 @@ impl Collecting {
 struct Desk {
     collector: Collector,
     queued_bytes: Arc<AtomicUsize>,
+    dropped_texts: Arc<AtomicU64>,
     clock: Monotonic,
     live: Option<Live>,
     stop: UnboundedSender<Stop>,
@@ -112,6 +117,7 @@ impl Desk {
         loop {
             while let Ok(event) = events.try_recv() {
                 if self.take(event) {
+                    self.collector.add_dropped_texts(self.dropped_texts.load(Ordering::Relaxed));
                     let flushed = self.collector.flush();
                     self.note(flushed);
                     if let Some(live) = &self.live {
@@ -127,7 +133,8 @@ impl Desk {
 
     /// Takes in one event; true for the last one.
     fn take(&mut self, event: Event) -> bool {
-        self.queued_bytes.fetch_sub(event.size_bytes(), Ordering::Relaxed);
+        let queued_bytes = self.queued_bytes.fetch_sub(event.size_bytes(), Ordering::Relaxed);
+        self.collector.hurry(queued_bytes > DETAIL_LIMIT_BYTES);
         match event {
             Event::RunStarted { origin } => self.origin = Some(origin),
             Event::RunEnded { .. } => return true,

@@ -20,7 +20,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<Exit, Failure> {
     })?;
     let summary = whole.summary();
     let told = if args.json {
-        json::object(&whole.manifest, &summary, &args.out)
+        json::object(&whole.manifest, &summary, &[], &args.out)
     } else {
         format!("{}\n{}", terminal::text(&whole.manifest, &summary), args.out.display())
     };

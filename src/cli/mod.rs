@@ -11,6 +11,7 @@ mod environment;
 mod exit;
 mod host;
 mod init;
+mod lengths;
 mod live;
 mod man;
 mod merge;

@@ -8,17 +8,20 @@ use super::args::ScenarioArgs;
 use super::check;
 use super::environment;
 use super::exit::Failure;
+use super::lengths::load_tokenizer;
 use super::live::{patiently, say};
 use super::resume::Resume;
+use crate::dataset::tokenizer::Tokenizer;
 use crate::dataset::{Dataset, Source};
 use crate::diagnostic::{Diagnostics, Style};
-use crate::plan::compose::Salt;
-use crate::plan::composer::{Composer, Form, Prompts};
+use crate::plan::compose::{Form, Prompts, Salt, System};
+use crate::plan::composer::Composer;
 use crate::plan::shard::Shard;
 use crate::plan::{Plan, row_orders};
 use crate::protocol::BodyOptions;
 use crate::results::ResultsError;
-use crate::scenario::{Overrides, PromptSource, Requests, Scenario};
+use crate::run::calibrate::unmeasured;
+use crate::scenario::{Overrides, PromptSource, Requests, Scenario, SystemText};
 use crate::seed::Seed;
 use crate::sweep::Run;
 
@@ -31,6 +34,8 @@ pub(super) struct Prepared {
     pub(super) run_id: String,
     /// The data set of each workload that has one.
     pub(super) datasets: Vec<Option<Arc<Dataset>>>,
+    /// The tokenizer, where the scenario names a file.
+    pub(super) tokenizer: Option<Arc<Tokenizer>>,
     /// The bearer key.
     pub(super) key: Option<String>,
     pub(super) started: jiff::Timestamp,
@@ -51,6 +56,7 @@ pub(super) struct Prepared {
 pub(super) struct Variant {
     scenario: Arc<Scenario>,
     datasets: Vec<Option<Arc<Dataset>>>,
+    tokenizer: Option<Arc<Tokenizer>>,
 }
 
 /// What a scenario is prepared for.
@@ -78,6 +84,8 @@ pub(super) fn prepare(
     let mut shelf = Vec::new();
     let datasets = scan_datasets(&loaded.scenario, args.quiet, &mut notes, &mut shelf)?;
     check::compare_with_data(&loaded, &datasets, &mut notes);
+    let mut tokenizers = Vec::new();
+    let tokenizer = load_tokenizer(&loaded.scenario, &mut notes, &mut tokenizers);
     let mut points = Vec::new();
     for point in loaded.at_points() {
         let mut found = Diagnostics::default();
@@ -85,8 +93,9 @@ pub(super) fn prepare(
         if datasets.iter().any(Option::is_some) {
             check::compare_with_data(&point, &datasets, &mut found);
         }
+        let tokenizer = load_tokenizer(&point.scenario, &mut found, &mut tokenizers);
         notes.append_new(found);
-        points.push((point.scenario, datasets));
+        points.push((point.scenario, datasets, tokenizer));
     }
     let mut scenario = loaded.scenario;
     if notes.has_errors() {
@@ -105,18 +114,20 @@ pub(super) fn prepare(
         (None, None) => environment::random()? >> 32,
     };
     scenario.seed = Some(seed);
-    let salt = match purpose {
-        Purpose::Measure => environment::random()?,
-        Purpose::Rehearse => seed,
+    let salt = match (scenario.salt, purpose) {
+        (Some(salt), _) => salt,
+        (None, Purpose::Measure) => environment::random()?,
+        (None, Purpose::Rehearse) => seed,
     };
     let salt = resume.as_ref().and_then(Resume::salt).unwrap_or(salt);
     let run_id = match &resume {
         Some(resume) => resume.manifest.run_id.clone(),
         None => format!("{:012x}", environment::random()? >> 16),
     };
-    let points = points.into_iter().map(|(scenario, datasets)| Variant {
+    let points = points.into_iter().map(|(scenario, datasets, tokenizer)| Variant {
         scenario: Arc::new(Scenario { seed: Some(seed), ..scenario }),
         datasets,
+        tokenizer,
     });
     if let Some(resume) = &resume {
         resume.check(&scenario)?;
@@ -127,6 +138,7 @@ pub(super) fn prepare(
         salt: Salt(salt),
         run_id,
         datasets,
+        tokenizer,
         key,
         started: environment::utc_now(),
         shard: Shard::WHOLE,
@@ -146,6 +158,7 @@ impl Prepared {
         if let Some(variant) = self.points.get(run.point as usize - 1) {
             prepared.scenario = Arc::clone(&variant.scenario);
             prepared.datasets.clone_from(&variant.datasets);
+            prepared.tokenizer.clone_from(&variant.tokenizer);
         }
         prepared
     }
@@ -162,34 +175,53 @@ impl Prepared {
         counts.sum()
     }
 
-    /// Composes this scenario's requests for `model`.
-    pub(super) fn composer(&self, model: &str) -> Composer {
-        let rows = row_orders(&self.scenario, &self.datasets, self.seed);
-        let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows).of_shard(self.shard);
+    /// What the requests of each workload have in common, for `model`. Lengths in tokens are not measured yet.
+    pub(super) fn forms(&self, model: &str) -> Vec<Form> {
         let forms = self.scenario.workloads.iter().zip(&self.datasets).map(|(workload, dataset)| Form {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
+                (PromptSource::Tokens(prompts), _) => {
+                    let prefix = prompts.shared_prefix.as_ref();
+                    Prompts::Tokens(unmeasured(prefix.map_or(0, |prefix| prefix.tokens)))
+                }
                 (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
                 (PromptSource::Dataset(_), None) => unreachable!("every data set was scanned above"),
             },
+            system: match &workload.system {
+                None => System::None,
+                Some(SystemText::Text(text) | SystemText::File { text, .. }) => System::Text(text.clone()),
+                Some(SystemText::Tokens(tokens)) => System::Tokens(*tokens),
+            },
+            cache: workload.cache,
             history: workload.history(dataset.as_deref()),
             options: BodyOptions {
                 model: model.to_owned(),
                 stream: workload.request.stream,
                 temperature: Some(workload.request.temperature),
                 chat_limit: self.scenario.target.chat_limit,
+                exact: workload.exact_output,
                 extra: workload.request.extra.clone(),
                 ..BodyOptions::default()
             },
             checks: workload.score.is_some(),
             compares: workload.consistency,
         });
-        // Zero where there is no sweep.
+        forms.collect()
+    }
+
+    /// Composes this scenario's requests by `forms`.
+    pub(super) fn composer(&self, forms: Vec<Form>) -> Composer {
+        let rows = row_orders(&self.scenario, &self.datasets, self.seed);
+        let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows).of_shard(self.shard);
+        Composer::new(plan, self.scenario.target.api, forms, self.salt, self.id())
+    }
+
+    /// What ids of its requests begin with: those of the run, point and repeat, zero where there is no sweep.
+    pub(super) fn id(&self) -> String {
         let (point, repeat) = self.run.map_or((0, 0), |run| (run.point, run.repeat));
-        let id = format!("{}-{point}-{repeat}", self.run_id);
-        Composer::new(plan, self.scenario.target.api, forms.collect(), self.salt, id)
+        format!("{}-{point}-{repeat}", self.run_id)
     }
 }
 

@@ -11,9 +11,10 @@ use super::args::RehearseArgs;
 use super::book::{Facts, Origin};
 use super::collecting::Gathered;
 use super::exit::{Exit, Failure};
+use super::lengths::{self, Simulated};
 use super::live::{Live, say};
 use super::prepare::{Prepared, Purpose, prepare};
-use super::series::{self, Played, Playing, Stage};
+use super::series::{self, Played, Playing, Readiness, Stage};
 use super::signals::{self, Signal};
 use super::{answers, scraping, sim, target};
 use crate::client::{Client, Connector};
@@ -71,9 +72,7 @@ async fn rehearse(
         stamps: link.client.stamp_source().name(),
         simulated: true,
         host: None,
-        quiet: args.scenario.quiet,
     };
-    let book = facts.open(&args.scenario)?;
     if !args.scenario.quiet {
         let (name, seed) = (&prepared.scenario.name, prepared.seed.0);
         say(&format!("{name} → {profile_name} in virtual time (seed {seed})"));
@@ -82,13 +81,14 @@ async fn rehearse(
         clock.sleep_until(Nanos::ZERO + resume.end()).await;
     }
     let mut stage = Rehearsal { args, clock, link, signals: Rc::new(signals) };
-    series::play(&mut stage, book, prepared, &args.scenario).await
+    series::play(&mut stage, &facts, prepared, &args.scenario).await
 }
 
 /// A way to a simulated server.
 struct Link {
     /// What it was made for.
     target: Target,
+    url: TargetUrl,
     client: Rc<Client>,
     model: String,
 }
@@ -106,7 +106,10 @@ impl Link {
             Endpoint::Sim { .. } => in_memory_url()?,
         };
         let answer_key = answers::Key::of(prepared);
-        let options = Options { model: target.model.clone(), answer_key, faults, ..Options::default() };
+        let mut options = Options { model: target.model.clone(), answer_key, faults, ..Options::default() };
+        if let Some(tokenizer) = &prepared.tokenizer {
+            options.tokenizer = Arc::new(Simulated(Arc::clone(tokenizer)));
+        }
         let server = Server::new(clock.clone(), profile, options);
         let connector = Connector::memory(move || {
             let (ours, theirs) = tokio::io::duplex(PIPE_BYTES);
@@ -115,7 +118,7 @@ impl Link {
         });
         let client = Rc::new(target::client(clock, connector, &url, prepared)?);
         let model = target::find_model(&client, clock, &url, target, true).await?;
-        Ok(Link { target: target.clone(), client, model })
+        Ok(Link { target: target.clone(), url, client, model })
     }
 }
 
@@ -128,13 +131,20 @@ struct Rehearsal<'a> {
 }
 
 impl Stage for Rehearsal<'_> {
-    async fn play(&mut self, playing: Playing<'_>) -> Result<Played, Failure> {
-        let Playing { prepared, collector, origin, live } = playing;
+    async fn make_ready(&mut self, prepared: &Prepared) -> Result<Readiness, Failure> {
         if self.link.target != prepared.scenario.target {
             let (profile, faults) = (profile(self.args, prepared)?, faults(self.args, prepared)?);
             self.link = Link::to(&self.clock, prepared, profile, faults).await?;
         }
-        let mut source = Source::inline(prepared.composer(&self.link.model));
+        let Link { url, client, model, .. } = &self.link;
+        let quiet = self.args.scenario.quiet;
+        let (composer, lengths) = lengths::composer(client, &self.clock, url, prepared, model, quiet).await?;
+        Ok(Readiness::Ready { composer, lengths })
+    }
+
+    async fn play(&mut self, playing: Playing<'_>) -> Result<Played, Failure> {
+        let Playing { prepared, composer, collector, origin, live } = playing;
+        let mut source = Source::inline(composer);
         let watch = live.map(Watch::start);
         let seen = watch.as_ref().map(|watch| Arc::clone(&watch.seen));
         let desk = Rc::new(RefCell::new(Gathered { collector, failure: None }));

@@ -47,7 +47,7 @@ fn report(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
     let told = if args.csv {
         text::file(tables::SUMMARY, &summary)
     } else if args.json {
-        json::object(&folder.manifest, &summary, path)
+        json::object(&folder.manifest, &summary, &analysis, path)
     } else {
         terminal::text(&folder.manifest, &summary) + &report::analysis::text(&analysis)
     };

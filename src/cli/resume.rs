@@ -29,6 +29,8 @@ impl Resume {
         let phases =
             manifest.phases.iter().filter(|entry| done(entry.point, entry.repeat)).cloned().collect();
         manifest.phases = phases;
+        let points = &manifest.points;
+        manifest.lengths.retain(|entry| is_done(points, (entry.point, entry.repeat)));
         manifest.state = State::Running;
         manifest.verdict = None;
         Ok(Resume { folder: folder.to_owned(), manifest })

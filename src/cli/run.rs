@@ -1,6 +1,7 @@
 //! `tonnage run`: the real path.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -9,15 +10,17 @@ use super::args::{RunArgs, ScenarioArgs};
 use super::book::{Facts, Origin};
 use super::collecting;
 use super::exit::{Exit, Failure};
+use super::lengths::{self, Simulated};
 use super::live::say;
 use super::prepare::{Prepared, Purpose, prepare};
-use super::series::{self, Played, Playing, Stage};
+use super::series::{self, Played, Playing, Readiness, Stage};
 use super::shard::Part;
 use super::signals::{self, Signal};
 use super::{answers, environment, host, scraping, sim, target};
 use crate::client::Client;
 use crate::clock::Clock;
-use crate::results::manifest::ClockKind;
+use crate::plan::composer::Composer;
+use crate::results::manifest::{ClockKind, LengthsEntry};
 use crate::run::Run;
 use crate::run::ahead::Source;
 use crate::run::stop::{Stop, StopSwitch};
@@ -45,13 +48,16 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 }
 
 fn embed(profile: &ProfileSource, faults: &FaultPlan, prepared: &Prepared) -> Result<Embedded, Failure> {
-    let options = Options {
+    let mut options = Options {
         api_key: prepared.key.clone(),
         answer_key: answers::Key::of(prepared),
         faults: faults.clone().with_seed(prepared.seed),
         epoch_unix_s: environment::unix_time_s(),
         ..Options::default()
     };
+    if let Some(tokenizer) = &prepared.tokenizer {
+        options.tokenizer = Arc::new(Simulated(Arc::clone(tokenizer)));
+    }
     Embedded::start(sim::profile(profile)?, options)
         .map_err(|error| Failure::unexpected(format!("the embedded server cannot start: {error}")))
 }
@@ -80,20 +86,18 @@ impl Measuring<'_> {
             stamps: link.client.stamp_source().name(),
             simulated: link.server.embedded.is_some(),
             host: Some(host::host()),
-            quiet: self.args.quiet,
         };
         let (signal_sender, signals) = unbounded_channel();
         signals::listen(move |signal| {
             // The run may be over already.
             let _ = signal_sender.send(signal);
         })?;
-        let start_at = self.part.start(&clock)?;
-        let book = facts.open(self.args)?;
         if !self.args.quiet {
             announce(self.prepared, &link, self.max_in_flight);
         }
-        let mut stage = Network { clock, link, signals, start_at, quiet: self.args.quiet };
-        series::play(&mut stage, book, self.prepared, self.args).await
+        let quiet = self.args.quiet;
+        let mut stage = Network { clock, link, signals, part: Some(self.part), start_at: None, quiet };
+        series::play(&mut stage, &facts, self.prepared, self.args).await
     }
 }
 
@@ -132,29 +136,54 @@ impl Link {
         let model = target::find_model(&client, clock, &server.url, target, quiet).await?;
         Ok(Link { target: target.clone(), server, client, model })
     }
+
+    /// Goes over to another server where this run is for another, and prepares it.
+    async fn make_ready(
+        &mut self,
+        clock: &Clock,
+        prepared: &Prepared,
+        quiet: bool,
+    ) -> Result<(Composer, Vec<LengthsEntry>), Failure> {
+        if self.target != prepared.scenario.target {
+            *self = Link::to(clock, prepared, Server::of(prepared)?, quiet).await?;
+        }
+        lengths::composer(&self.client, clock, &self.server.url, prepared, &self.model, quiet).await
+    }
 }
 
 /// Runs over the network, in real time.
-struct Network {
+struct Network<'a> {
     clock: Clock,
     link: Link,
     signals: UnboundedReceiver<Signal>,
+    /// What says when the first run starts, until that is asked.
+    part: Option<&'a Part>,
     /// When the first run starts.
     start_at: Option<Nanos>,
     quiet: bool,
 }
 
-impl Stage for Network {
+impl Stage for Network<'_> {
+    async fn make_ready(&mut self, prepared: &Prepared) -> Result<Readiness, Failure> {
+        let readying = self.link.make_ready(&self.clock, prepared, self.quiet);
+        let (composer, lengths) = tokio::select! {
+            biased;
+            Some(signal) = self.signals.recv() => return Ok(Readiness::Caught(signal)),
+            ready = readying => ready?,
+        };
+        if let Some(part) = self.part.take() {
+            self.start_at = part.start(&self.clock)?;
+        }
+        Ok(Readiness::Ready { composer, lengths })
+    }
+
     async fn play(&mut self, playing: Playing<'_>) -> Result<Played, Failure> {
-        let Playing { prepared, collector, origin, live } = playing;
+        let Playing { prepared, composer, collector, origin, live } = playing;
         let max_in_flight =
             target::descriptors(&prepared.scenario, prepared.shard, self.link.server.embedded.is_some())?;
-        if self.link.target != prepared.scenario.target {
-            self.link = Link::to(&self.clock, prepared, Server::of(prepared)?, self.quiet).await?;
-        }
         let pages = scraping::pages(&prepared.scenario, &self.clock, &self.link.client).await?;
         let no_thread = |error| Failure::unexpected(format!("cannot start a thread: {error}"));
-        let mut source = Source::threaded(prepared.composer(&self.link.model)).map_err(no_thread)?;
+        let mut source = Source::threaded(composer).map_err(no_thread)?;
         let (ask, mut asked) = unbounded_channel();
         let monotonic =
             self.clock.monotonic().ok_or_else(|| Failure::unexpected("the clock is not the real one"))?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::args::ScenarioArgs;
-use super::book::{Book, End, Origin};
+use super::book::{Book, End, Facts, Origin, settings};
 use super::collecting::Gathered;
 use super::environment;
 use super::exit::{Exit, Failure};
@@ -11,7 +11,8 @@ use super::live::{Live, say};
 use super::prepare::Prepared;
 use super::signals::Signal;
 use crate::collect::Collector;
-use crate::results::manifest::State;
+use crate::plan::composer::Composer;
+use crate::results::manifest::{LengthsEntry, State};
 use crate::run::Ending;
 use crate::run::stop::Stop;
 use crate::sweep::{Grid, Run};
@@ -19,6 +20,9 @@ use crate::units::Nanos;
 
 /// Where runs are made: on the network, or in virtual time.
 pub(super) trait Stage {
+    /// Does what comes before a run: a way to its server, the lengths of its prompts, the server's cache.
+    async fn make_ready(&mut self, prepared: &Prepared) -> Result<Readiness, Failure>;
+
     /// Makes one run, to the end of its last request.
     async fn play(&mut self, playing: Playing<'_>) -> Result<Played, Failure>;
 
@@ -26,9 +30,24 @@ pub(super) trait Stage {
     async fn pause(&mut self, time: Duration) -> Option<Signal>;
 }
 
+/// Whether a run can begin.
+pub(super) enum Readiness {
+    /// It can.
+    Ready {
+        /// What makes its requests.
+        composer: Composer,
+        /// How they are made to their lengths.
+        lengths: Vec<LengthsEntry>,
+    },
+    /// The user no longer wants it to.
+    Caught(Signal),
+}
+
 /// A run about to be made.
 pub(super) struct Playing<'a> {
     pub(super) prepared: &'a Prepared,
+    /// What makes its requests.
+    pub(super) composer: Composer,
     /// What takes in its events.
     pub(super) collector: Collector,
     /// The instant that columns subtract; `None` for its start.
@@ -48,10 +67,10 @@ pub(super) struct Played {
     pub(super) signal: Option<Signal>,
 }
 
-/// Runs the scenario, and closes the books however it ends.
+/// Runs the scenario, and closes the books however it ends. There are none before its server was ready once.
 pub(super) async fn play(
     stage: &mut impl Stage,
-    mut book: Book<'_>,
+    facts: &Facts<'_>,
     prepared: &Prepared,
     args: &ScenarioArgs,
 ) -> Result<Exit, Failure> {
@@ -62,6 +81,7 @@ pub(super) async fn play(
         Grid::new(sweep, prepared.seed).without(is_done)
     });
     let mut pace = Pace::new(prepared);
+    let mut book: Option<Book<'_>> = None;
     // A sweep goes on along the time axis that it began.
     let mut origin = resume.map(|_| Nanos::ZERO);
     let mut signal = None;
@@ -81,12 +101,39 @@ pub(super) async fn play(
         }
         let own = run.map(|run| prepared.at(run));
         let step = own.as_ref().unwrap_or(prepared);
+        if !args.quiet {
+            announce(step);
+        }
+        let readiness = match (stage.make_ready(step).await, book.take()) {
+            (Ok(readiness), open) => {
+                book = open;
+                readiness
+            }
+            (Err(failure), open) => {
+                end.state = State::Stopped;
+                open.map_or(Ok(Exit::Unexpected), |open| open.close(&end, args))?;
+                return Err(failure);
+            }
+        };
+        let (composer, lengths) = match readiness {
+            Readiness::Ready { composer, lengths } => (composer, lengths),
+            Readiness::Caught(caught) if book.is_none() => return Ok(caught.exit()),
+            Readiness::Caught(caught) => {
+                (signal, end.state) = (Some(caught), State::Interrupted);
+                break;
+            }
+        };
+        let mut open = match book.take() {
+            Some(open) => open,
+            None => facts.open(args)?,
+        };
         let mut live = (!args.quiet).then(|| Live::new(&step.scenario, step.planned_requests()));
         if let (Some(run), Some(grid)) = (run, &grid) {
             let title = pace.begin(run, grid, prepared);
             live = live.map(|live| live.of_run(title));
         }
-        let playing = Playing { prepared: step, collector: book.begin(step)?, origin, live };
+        let collector = open.begin(step, lengths)?;
+        let playing = Playing { prepared: step, composer, collector, origin, live };
         let played = stage.play(playing).await?;
         origin = Some(played.origin);
         if end.origin.monotonic_ns.is_none() {
@@ -96,8 +143,9 @@ pub(super) async fn play(
         let (state, failure) = state_of(&played);
         let is_over =
             run.is_none() || played.signal.is_some() || failure.is_some() || is_interrupted(&played);
-        let collected = played.gathered.collector.finish(stopped, book.is_simulated());
-        let whole = book.end(step, collected, state);
+        let collected = played.gathered.collector.finish(stopped, facts.simulated);
+        let whole = open.end(step, collected, state);
+        book = Some(open);
         signal = played.signal;
         if is_over || !whole {
             (end.state, end.failure) = (state, failure);
@@ -105,6 +153,10 @@ pub(super) async fn play(
         }
         pace.end();
     }
+    let book = match book {
+        Some(book) => book,
+        None => facts.open(args)?,
+    };
     let exit = book.close(&end, args)?;
     Ok(signal.map_or(exit, Signal::exit))
 }
@@ -194,8 +246,11 @@ fn rough(time: Duration) -> String {
 }
 
 /// Says which run of a sweep begins, and what its axes are set to.
-pub(super) fn announce(prepared: &Prepared, settings: &str) {
-    if let Some(run) = prepared.run {
+fn announce(step: &Prepared) {
+    if let Some(run) = step.run {
+        let settings =
+            settings(step).iter().map(|it| format!("{} = {}", it.axis, it.value)).collect::<Vec<_>>();
+        let settings = settings.join(", ");
         let repeat = if run.repeat > 1 { format!(", repeat {}", run.repeat) } else { String::new() };
         say(&format!("point {}{repeat}: {settings}", run.point));
     }

@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use super::Client;
 use super::stamp::Meter;
-use crate::protocol::Decoder;
-use crate::record::Timeline;
+use crate::protocol::{self, Decoder, ToolCall};
+use crate::record::{Texts, Timeline};
 
-/// The longest answer that is kept for the next turn of its conversation.
+/// The longest answer that is kept, for the next turn of its conversation or the results.
 const ANSWER_LIMIT_BYTES: usize = 4 << 20;
 
 /// An open account of one exchange. What the wire and the answer said by then reaches the timeline when the
@@ -29,7 +29,8 @@ impl<'a> Account<'a> {
         keeps_answer: bool,
     ) -> Account<'a> {
         meter.begin(client.clock.now());
-        let decoder = Decoder::new(client.api, keeps_answer.then_some(ANSWER_LIMIT_BYTES));
+        let decoder =
+            Decoder::new(client.api, (keeps_answer || client.keeps_texts).then_some(ANSWER_LIMIT_BYTES));
         Account { client, timeline, decoder, meter: Rc::clone(meter) }
     }
 
@@ -57,9 +58,27 @@ impl Drop for Account<'_> {
         timeline.finish_reason.clone_from(&answer.finish_reason);
         let whole = answer.texts.as_ref().filter(|texts| !texts.cut);
         timeline.answer = whole.map(|texts| texts.answer.clone());
+        timeline.texts =
+            answer.texts.as_ref().filter(|_| client.keeps_texts).map(|texts| written(client, texts));
         let texts = [&mut timeline.error, &mut timeline.finish_reason, &mut timeline.server_request_id];
         for text in texts.into_iter().flatten() {
             client.redact(text);
         }
     }
+}
+
+/// All that the model wrote, without what must not be shown.
+fn written(client: &Client, texts: &protocol::Texts) -> Box<Texts> {
+    let shown = |text: &str| {
+        let mut text = text.to_owned();
+        client.redact(&mut text);
+        text
+    };
+    let call = |call: &ToolCall| (shown(&call.name), shown(&call.arguments));
+    Box::new(Texts {
+        answer: shown(&texts.answer),
+        reasoning: shown(&texts.reasoning),
+        tool_calls: texts.tool_calls.iter().map(call).collect(),
+        cut: texts.cut,
+    })
 }

@@ -50,6 +50,8 @@ pub struct Settings {
     pub models_path: String,
     /// Path under which it says whether it is well.
     pub health_path: String,
+    /// Whether all that models write is kept, for the results.
+    pub keeps_texts: bool,
     /// The API spoken.
     pub api: Api,
     /// The scenario's headers, the key among them, each marked as sensitive.
@@ -74,6 +76,7 @@ pub struct Client {
     connections: Connections,
     retries: Option<Retries>,
     headers: HeaderMap,
+    keeps_texts: bool,
     /// Values that must not show in any text.
     secrets: Vec<String>,
     kernel: Option<Rc<KernelTime>>,
@@ -131,6 +134,7 @@ impl Client {
             connections: settings.transport.connections,
             retries: settings.transport.retries,
             headers,
+            keeps_texts: settings.keeps_texts,
             secrets,
             kernel,
             origin,

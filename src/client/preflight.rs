@@ -67,8 +67,27 @@ impl Client {
     /// # Errors
     /// When there is no answer within ten seconds.
     pub async fn fetch(&self, uri: &Uri) -> Result<(StatusCode, Vec<u8>), NotReady> {
+        self.ask(Method::GET, uri, Bytes::new()).await
+    }
+
+    /// Posts `body` to `path` and returns status and answer. Counts for nothing.
+    ///
+    /// # Errors
+    /// When there is no answer, in words.
+    pub async fn post(&self, path: &str, body: Bytes) -> Result<(u16, Vec<u8>), String> {
+        let uri = path.parse::<Uri>().map_err(|error| format!("path `{path}`: {error}"))?;
+        match self.ask(Method::POST, &uri, body).await {
+            Ok((status, answer)) => Ok((status.as_u16(), answer)),
+            Err(NotReady::Unreachable(why) | NotReady::Unusable(why)) => Err(format!("{path}: {why}")),
+            Err(NotReady::Refused(status) | NotReady::Unavailable(status)) => {
+                Err(format!("{path} answers {status}"))
+            }
+        }
+    }
+
+    async fn ask(&self, method: Method, uri: &Uri, body: Bytes) -> Result<(StatusCode, Vec<u8>), NotReady> {
         let mut patience = pin!(self.clock.sleep(PATIENCE));
-        let mut answer = pin!(self.get(uri));
+        let mut answer = pin!(self.carry_unmeasured(method, uri, body));
         let answered = poll_fn(|context| match answer.as_mut().poll(context) {
             Poll::Ready(answer) => Poll::Ready(Some(answer)),
             Poll::Pending => patience.as_mut().poll(context).map(|()| None),
@@ -77,7 +96,12 @@ impl Client {
         answered.await.ok_or_else(silent)?
     }
 
-    async fn get(&self, uri: &Uri) -> Result<(StatusCode, Vec<u8>), NotReady> {
+    async fn carry_unmeasured(
+        &self,
+        method: Method,
+        uri: &Uri,
+        body: Bytes,
+    ) -> Result<(StatusCode, Vec<u8>), NotReady> {
         let failed = |error: hyper::Error| NotReady::Unreachable(describe(&error));
         let mut watch = Watch::new(&self.clock, self.timeouts, self.clock.now());
         let opened = self.open(None, &mut watch).await;
@@ -85,7 +109,7 @@ impl Client {
             Outcome::TlsError | Outcome::ClientError => NotReady::Unusable(message),
             _ => NotReady::Unreachable(message),
         })?;
-        let request = self.request(Method::GET, uri, Bytes::new());
+        let request = self.request(method, uri, body);
         let response = link.send(request).await.map_err(failed)?;
         let status = response.status();
         let mut body = response.into_body();

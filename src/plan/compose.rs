@@ -1,35 +1,256 @@
-//! From a planned turn to the bytes of its request.
+//! From a planned turn to the messages of its request.
 //!
-//! Composing is a pure function of the turn, the run's salt and the data-set row. It costs too much for the
-//! moment a request is due, so it is done ahead of need.
+//! Composing is a pure function of the turn, the run's salt, the token model and the data-set row. It costs too much
+//! for the moment a request is due, so it is done ahead of need.
 
-use std::sync::LazyLock;
+use std::collections::VecDeque;
+use std::sync::{Arc, LazyLock};
 
-use crate::dataset::Size;
-use crate::prompt::Message;
+use super::{Turn, needle, step};
+use crate::dataset::{self, Dataset, Size};
+use crate::prompt::{Message, Role, TokenModel, all_words};
+use crate::protocol::BodyOptions;
+use crate::scenario::{CachePolicy, History};
 use crate::seed::{Seed, Stream};
 
-/// Common short English words.
-static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| include_str!("words.txt").lines().collect());
+/// Our words, for prompts whose length is counted in words.
+static WORDS: LazyLock<Vec<&str>> = LazyLock::new(|| all_words().collect());
+
+/// Words that set a request apart from all others where its own text does not: a block of a server's prefix cache, as
+/// small as they commonly are.
+const SALT_WORDS: u64 = 16;
 
 /// What makes the prompts of one run differ from those of every other, so that no server answers the second
 /// from a cache that the first one filled. No part of the plan: drawn for each run and recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Salt(pub u64);
 
-/// A prompt of exactly `count` words, its words drawn for `request` alone.
-pub(super) fn synthetic(salt: Salt, workload: &str, request: u64, count: u64) -> Vec<Message> {
-    let mut stream = Seed(salt.0).indexed_stream("words", workload, request);
+/// Where the prompts of one workload come from.
+pub enum Prompts {
+    /// This many words, drawn for each request.
+    Synthetic {
+        /// Words a prompt.
+        words: u64,
+    },
+    /// Words that are as many tokens as the plan says.
+    Tokens(TokenPrompts),
+    /// Rows of a data set.
+    Rows(Arc<Dataset>),
+    /// Needles in text of our own.
+    Needle {
+        /// Other needles beside the one that is asked for.
+        distractors: u32,
+    },
+}
+
+/// How prompts of a planned length are made.
+pub struct TokenPrompts {
+    /// What they are made of.
+    pub model: TokenModel,
+    /// Tokens that the template and the system text add to the first request of a session.
+    pub overhead_tokens: u64,
+    /// Tokens that all prompts of a group begin with; 0 for none.
+    pub prefix_tokens: u64,
+}
+
+impl TokenPrompts {
+    /// The shortest prompt there is: one token of its own.
+    pub fn shortest_tokens(&self) -> u64 {
+        self.overhead_tokens + self.prefix_tokens + 1
+    }
+}
+
+/// The instructions that the first request of a session begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum System {
+    /// None.
+    None,
+    /// This text.
+    Text(String),
+    /// Made-up text of so many tokens.
+    Tokens(u64),
+}
+
+/// What the requests of one workload have in common.
+pub struct Form {
+    /// The workload's name.
+    pub workload: String,
+    /// Where its prompts come from.
+    pub prompts: Prompts,
+    /// The instructions before them.
+    pub system: System,
+    /// What of them a server's prefix cache may know.
+    pub cache: CachePolicy,
+    /// What a turn carries of those before it.
+    pub history: History,
+    /// What its bodies have in common.
+    pub options: BodyOptions,
+    /// Whether answers are checked.
+    pub checks: bool,
+    /// Whether answers to the same request are compared.
+    pub compares: bool,
+}
+
+/// What a turn adds to what was said.
+pub struct Opening {
+    /// All of it, in order.
+    pub messages: Vec<Message>,
+    /// The instructions, if they are the first of the messages.
+    pub system: Option<Message>,
+    /// The recorded answer to it.
+    pub recorded: Option<String>,
+    /// The other turns of its row.
+    pub script: VecDeque<dataset::Turn>,
+}
+
+impl Opening {
+    fn made_up(system: Option<Message>, text: String) -> Opening {
+        Opening { messages: vec![Message::user(text)], system, recorded: None, script: VecDeque::new() }
+    }
+}
+
+impl Form {
+    /// What the turn adds to what was said; the first of a session begins with the instructions.
+    ///
+    /// # Errors
+    /// Why it cannot be composed.
+    pub fn opening(&self, salt: Salt, turn: &Turn) -> Result<Opening, String> {
+        let is_first = turn.planned.turn == 0 || self.history == History::None;
+        let system = self.system(salt, turn).filter(|_| is_first);
+        let mut opening = match (&self.prompts, turn.planned.dataset_row) {
+            (Prompts::Rows(dataset), Some(row)) => {
+                let row = dataset.row(row as u32).map_err(|error| error.to_string())?;
+                if let Some(size) = &row.size {
+                    return Ok(Opening::made_up(system, sized(salt, &self.workload, index(turn), size)));
+                }
+                let mut script = VecDeque::from(row.turns);
+                let first = script.pop_front().ok_or("the row has no turn")?;
+                let told = row.system.map(|content| Message { role: Role::System, content });
+                Opening { messages: first.said, system: system.or(told), recorded: first.answer, script }
+            }
+            (Prompts::Rows(_), None) => return Err("the plan names no row of the data set".into()),
+            (Prompts::Needle { distractors }, _) => {
+                let hidden = turn.planned.needle.ok_or("the plan names no needle")?;
+                let text = needle::text(salt, &self.workload, index(turn), hidden, *distractors);
+                Opening::made_up(system, text)
+            }
+            (Prompts::Synthetic { words }, _) => {
+                let stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
+                Opening::made_up(system, synthetic(stream, *words))
+            }
+            (Prompts::Tokens(prompts), _) => {
+                Opening::made_up(system, self.text_of(prompts, salt, turn, is_first))
+            }
+        };
+        opening.messages.splice(0..0, opening.system.clone());
+        if is_first {
+            self.set_apart(salt, turn, &mut opening.messages);
+        }
+        Ok(opening)
+    }
+
+    /// Puts words of the request's own before what it would share with others against its policy: at its very
+    /// beginning where it must share nothing, before the row where only the instructions are to be shared.
+    pub fn set_apart(&self, salt: Salt, turn: &Turn, messages: &mut [Message]) {
+        let is_row = matches!(self.prompts, Prompts::Rows(_));
+        let place = match (self.cache, &self.system) {
+            (CachePolicy::Natural, _) => None,
+            // Made up, and each request's own already.
+            (CachePolicy::Cold, System::Tokens(_)) => None,
+            (CachePolicy::Cold, System::None) if !is_row => None,
+            (CachePolicy::Cold, _) => Some(0),
+            (CachePolicy::Shared, _) if !is_row => None,
+            (CachePolicy::Shared, _) => messages.iter().position(|message| message.role == Role::User),
+        };
+        if let Some(message) = place.and_then(|place| messages.get_mut(place)) {
+            message.content.insert_str(0, &self.salt_block(salt, turn));
+        }
+    }
+
+    fn system(&self, salt: Salt, turn: &Turn) -> Option<Message> {
+        let content = match &self.system {
+            System::None => return None,
+            System::Text(text) => text.clone(),
+            System::Tokens(tokens) => {
+                let number = Some(self.number(salt, turn)).filter(|_| self.cache == CachePolicy::Cold);
+                let index = number.unwrap_or_default();
+                let mut stream = Seed(salt.0).indexed_stream("system", &self.workload, index);
+                let mut content = String::new();
+                self.model().extend(&mut content, *tokens, number, &mut stream);
+                content
+            }
+        };
+        Some(Message { role: Role::System, content })
+    }
+
+    /// A text that makes the prompt as long as it is planned.
+    fn text_of(&self, prompts: &TokenPrompts, salt: Salt, turn: &Turn, is_first: bool) -> String {
+        let tokens = u64::from(turn.prompt_tokens.unwrap_or(1));
+        let mut content = String::new();
+        let mut taken = 0;
+        if is_first {
+            taken = prompts.overhead_tokens + prompts.prefix_tokens;
+            self.add_prefix(&mut content, salt, turn, prompts);
+        }
+        let mut stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
+        let own = tokens.saturating_sub(taken).max(1);
+        prompts.model.extend(&mut content, own, Some(self.number(salt, turn)), &mut stream);
+        content
+    }
+
+    /// The beginning that the prompts of a group share; a cold one is as long, and each request's own.
+    fn add_prefix(&self, content: &mut String, salt: Salt, turn: &Turn, prompts: &TokenPrompts) {
+        if prompts.prefix_tokens == 0 {
+            return;
+        }
+        let own = Some(self.number(salt, turn)).filter(|_| self.cache == CachePolicy::Cold);
+        let group = u64::from(turn.planned.prefix_group.unwrap_or_default());
+        let purpose = if own.is_some() { "cold prefix" } else { "prefix" };
+        let mut stream = Seed(salt.0).indexed_stream(purpose, &self.workload, own.unwrap_or(group));
+        prompts.model.extend(content, prompts.prefix_tokens, Some(own.unwrap_or(group)), &mut stream);
+    }
+
+    /// A number that no other request of the run has.
+    fn number(&self, salt: Salt, turn: &Turn) -> u64 {
+        let offset = Seed(salt.0).stream("number", &self.workload).below(1 << 20);
+        turn.planned.request.wrapping_add(offset)
+    }
+
+    /// Words of the request's own, and a line break.
+    fn salt_block(&self, salt: Salt, turn: &Turn) -> String {
+        let number = self.number(salt, turn);
+        let mut stream = Seed(salt.0).indexed_stream("salt block", &self.workload, number);
+        let mut text = String::new();
+        self.model().extend(&mut text, SALT_WORDS, Some(number), &mut stream);
+        text + "\n\n"
+    }
+
+    fn model(&self) -> TokenModel {
+        match &self.prompts {
+            Prompts::Tokens(prompts) => prompts.model.clone(),
+            _ => TokenModel::common(),
+        }
+    }
+}
+
+/// By what the streams of a turn are told apart.
+fn index(turn: &Turn) -> u64 {
+    step(turn.planned.session, turn.planned.turn)
+}
+
+/// A prompt of exactly `count` words.
+fn synthetic(mut stream: Stream, count: u64) -> String {
     let mut text = String::with_capacity(count as usize * 6);
     append(&mut text, &mut stream, count);
-    vec![Message::user(text)]
+    text
 }
 
 /// A prompt of the length that a trace states: each of its blocks by its id alone, so that equal ids are equal
 /// words in every request, process and machine; without ids it is like no other.
-pub(super) fn sized(salt: Salt, workload: &str, request: u64, size: &Size) -> Vec<Message> {
+fn sized(salt: Salt, workload: &str, request: u64, size: &Size) -> String {
     if size.blocks.is_empty() {
-        return synthetic(salt, workload, request, size.prompt_tokens.into());
+        let stream = Seed(salt.0).indexed_stream("words", workload, request);
+        return synthetic(stream, size.prompt_tokens.into());
     }
     let mut left = size.prompt_tokens;
     let mut text = String::with_capacity(left as usize * 6);
@@ -38,7 +259,7 @@ pub(super) fn sized(salt: Salt, workload: &str, request: u64, size: &Size) -> Ve
         append(&mut text, &mut Seed(salt.0).indexed_stream("blocks", workload, *id), count.into());
         left -= count;
     }
-    vec![Message::user(text)]
+    text
 }
 
 /// Adds `count` words to `text`.
@@ -58,53 +279,4 @@ pub(super) fn word(stream: &mut Stream) -> &'static str {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text(salt: u64, request: u64, count: u64) -> String {
-        synthetic(Salt(salt), "chat", request, count).remove(0).content
-    }
-
-    #[test]
-    fn a_prompt_has_exactly_its_words() {
-        for count in [1, 2, 500] {
-            assert_eq!(text(1, 0, count).split_whitespace().count(), count as usize);
-        }
-    }
-
-    #[test]
-    fn prompts_of_a_trace_share_the_words_of_equal_leading_ids_and_no_more() {
-        let words = |salt, request, prompt_tokens, blocks: &[u64]| -> Vec<String> {
-            let size = Size { prompt_tokens, blocks: blocks.to_vec(), block_tokens: 512 };
-            let text = sized(Salt(salt), "replay", request, &size).remove(0).content;
-            text.split(' ').map(str::to_owned).collect()
-        };
-        let shared = |a: &[String], b: &[String]| a.iter().zip(b).take_while(|(a, b)| a == b).count();
-        let long = words(1, 0, 1_300, &[7, u64::from(u32::MAX) + 8, 9]);
-        assert_eq!(long.len(), 1_300);
-        // The second id differs above the 32nd bit only.
-        let other = words(1, 5, 1_300, &[7, 7, 9]);
-        assert!((512..512 + 16).contains(&shared(&long, &other)), "{}", shared(&long, &other));
-        assert_eq!(long[1_024..], other[1_024..]);
-        // A last block that is shorter begins as the whole one does.
-        assert_eq!(shared(&long, &words(1, 9, 600, &[7, u64::from(u32::MAX) + 8])), 600);
-        assert!(shared(&long, &words(2, 0, 1_300, &[7, 8, 9])) < 16);
-    }
-
-    #[test]
-    fn prompts_differ_from_the_first_words_between_requests_and_between_runs() {
-        let begins = |text: String| text.split(' ').take(4).map(str::to_owned).collect::<Vec<_>>();
-        assert_ne!(begins(text(1, 0, 50)), begins(text(1, 1, 50)));
-        assert_ne!(begins(text(1, 0, 50)), begins(text(2, 0, 50)));
-        assert_eq!(text(1, 0, 50), text(1, 0, 50));
-    }
-
-    #[test]
-    fn the_word_list_is_clean() {
-        assert!(WORDS.len() > 800);
-        assert!(
-            WORDS.iter().all(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase()))
-        );
-        assert!(WORDS.is_sorted());
-    }
-}
+mod tests;

@@ -3,52 +3,20 @@
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::compose::{Salt, sized, synthetic};
-use super::needle;
-use super::{End, Plan, Start, Turn, step};
-use crate::dataset::{self, Dataset};
+use super::compose::{Form, Opening, Prompts, Salt};
+use super::{End, Plan, Start, Turn};
+use crate::dataset;
 use crate::prompt::{Message, Outgoing, Role};
-use crate::protocol::{Api, BodyOptions};
+use crate::protocol::Api;
 use crate::record::{EndedBy, Planned};
-use crate::scenario::History;
+use crate::scenario::{CachePolicy, History, PromptSource};
 
 /// What a run stopped before its end would still have sent is counted up to this.
 const MOST_COUNTED: u64 = 1_000_000;
-
-/// Where the prompts of one workload come from.
-pub enum Prompts {
-    /// This many words, drawn for each request.
-    Synthetic {
-        /// Words a prompt.
-        words: u64,
-    },
-    /// Rows of a data set.
-    Rows(Arc<Dataset>),
-    /// Needles in text of our own.
-    Needle {
-        /// Other needles beside the one that is asked for.
-        distractors: u32,
-    },
-}
-
-/// What the requests of one workload have in common.
-pub struct Form {
-    /// The workload's name.
-    pub workload: String,
-    /// Where its prompts come from.
-    pub prompts: Prompts,
-    /// What a turn carries of those before it.
-    pub history: History,
-    /// What its bodies have in common.
-    pub options: BodyOptions,
-    /// Whether answers are checked.
-    pub checks: bool,
-    /// Whether answers to the same request are compared.
-    pub compares: bool,
-}
 
 /// A session ready to be sent.
 #[derive(Debug)]
@@ -101,36 +69,34 @@ impl std::fmt::Debug for Conversation {
 impl Conversation {
     /// The request of `turn`, which follows one that was answered with `answer`. `is_last` says that no turn
     /// follows it. An error says why it cannot be composed.
-    pub fn next(
-        &mut self,
-        turn: &Planned,
-        answer: Option<String>,
-        is_last: bool,
-    ) -> Result<Outgoing, String> {
-        let history = self.recipe.forms[turn.workload as usize].history;
+    pub fn next(&mut self, turn: &Turn, answer: Option<String>, is_last: bool) -> Result<Outgoing, String> {
+        let planned = &turn.planned;
+        let history = self.recipe.forms[planned.workload as usize].history;
         let recorded = self.recorded.take();
-        let mut new = match self.script.pop_front() {
-            Some(turn) => {
-                self.recorded = turn.answer;
-                turn.said
+        let new = match self.script.pop_front() {
+            Some(scripted) => {
+                self.recorded = scripted.answer;
+                let mut said = scripted.said;
+                if history == History::None {
+                    said.splice(0..0, self.system.clone());
+                    self.recipe.set_apart(turn, &mut said);
+                }
+                said
             }
             None => {
-                let row = self.recipe.prompt(turn)?;
+                let row = self.recipe.opening(turn)?;
                 self.recorded = row.recorded;
                 row.messages
             }
         };
         let content = match history {
-            History::None => {
-                new.splice(0..0, self.system.clone());
-                return Ok(self.recipe.outgoing(turn, &new, false));
-            }
+            History::None => return Ok(self.recipe.outgoing(planned, &new, false)),
             History::Real => answer.ok_or("the answer before is too long for the next turn to carry")?,
             History::Recorded => recorded.ok_or("the turn before has no recorded answer")?,
         };
         self.messages.push(Message { role: Role::Assistant, content });
         self.messages.extend(new);
-        Ok(self.recipe.outgoing(turn, &self.messages, !is_last && history == History::Real))
+        Ok(self.recipe.outgoing(planned, &self.messages, !is_last && history == History::Real))
     }
 }
 
@@ -155,21 +121,13 @@ pub struct Composer {
     recipe: Arc<Recipe>,
 }
 
-/// What a turn adds to what was said.
-struct Opening {
-    messages: Vec<Message>,
-    /// What the model is told, if it is the first of the messages.
-    system: Option<Message>,
-    recorded: Option<String>,
-    /// The other turns of its row.
-    script: VecDeque<dataset::Turn>,
-}
-
 /// What bodies are made by.
 struct Recipe {
     api: Api,
     forms: Vec<Form>,
     salt: Salt,
+    /// The salt of prompts that are to be the same in every run of a seed.
+    natural: Salt,
     /// What ids of requests begin with.
     id: String,
 }
@@ -177,8 +135,44 @@ struct Recipe {
 impl Composer {
     /// A composer for `plan`; `forms` are those of its workloads, in order. Ids of requests begin with `id`.
     pub fn new(plan: Plan, api: Api, forms: Vec<Form>, salt: Salt, id: String) -> Composer {
-        let recipe = Arc::new(Recipe { api, forms, salt, id });
+        let shortest = forms.iter().map(|form| match &form.prompts {
+            Prompts::Tokens(prompts) => prompts.shortest_tokens(),
+            Prompts::Synthetic { .. } | Prompts::Rows(_) | Prompts::Needle { .. } => 0,
+        });
+        let plan = plan.no_shorter_than(shortest.collect());
+        let recipe = Arc::new(Recipe { api, forms, salt, natural: Salt(plan.seed.0), id });
         Composer { phase_start: plan.clone(), plan, composed: Vec::new(), recipe }
+    }
+
+    /// One request for each shared prefix that is to be known to the server before the run, unmeasured.
+    pub fn fills(&self) -> impl Iterator<Item = Result<Outgoing, String>> + use<> {
+        let recipe = Arc::clone(&self.recipe);
+        let workloads = self.plan.scenario.workloads.iter().enumerate();
+        let filled = workloads.filter_map(|(index, workload)| match &workload.prompt {
+            PromptSource::Tokens(prompts) if workload.cache != CachePolicy::Cold => {
+                let prefix = prompts.shared_prefix.filter(|prefix| prefix.fill)?;
+                Some((index as u32, prefix.groups))
+            }
+            _ => None,
+        });
+        let all = filled.collect::<Vec<_>>().into_iter();
+        let all = all.flat_map(|(workload, groups)| (0..groups).map(move |group| (workload, group)));
+        all.enumerate().map(move |(number, (workload, prefix_group))| {
+            // Numbers that no request of the run has.
+            let request = u64::MAX / 2 + number as u64;
+            let planned = Planned {
+                request,
+                session: request,
+                workload,
+                prefix_group: Some(prefix_group),
+                output_tokens_planned: Some(1),
+                ..Planned::default()
+            };
+            let turn = Turn { planned, think: Duration::ZERO, prompt_tokens: Some(0) };
+            let messages = recipe.opening(&turn)?.messages;
+            let outgoing = recipe.outgoing(&turn.planned, &messages, false);
+            Ok(Outgoing { id: format!("{}-fill-{number}", recipe.id), ..outgoing })
+        })
     }
 
     /// Turns to phase `index`; returns how many loads it has.
@@ -241,7 +235,7 @@ impl Recipe {
         };
         let first = &turns[0].planned;
         let history = self.forms[first.workload as usize].history;
-        let opening = match self.prompt(first) {
+        let opening = match self.opening(&turns[0]) {
             Ok(opening) => opening,
             Err(error) => return (Err(error), conversation),
         };
@@ -258,34 +252,26 @@ impl Recipe {
     }
 
     /// What a turn adds to what was said, unless its row was begun before.
-    fn prompt(&self, turn: &Planned) -> Result<Opening, String> {
-        let form = &self.forms[turn.workload as usize];
-        match (&form.prompts, turn.dataset_row) {
-            (Prompts::Synthetic { words }, _) => {
-                let messages = synthetic(self.salt, &form.workload, step(turn.session, turn.turn), *words);
-                Ok(Opening { messages, system: None, recorded: None, script: VecDeque::new() })
-            }
-            (Prompts::Needle { distractors }, _) => {
-                let needle = turn.needle.ok_or("the plan names no needle")?;
-                let request = step(turn.session, turn.turn);
-                let messages = needle::prompt(self.salt, &form.workload, request, needle, *distractors);
-                Ok(Opening { messages, system: None, recorded: None, script: VecDeque::new() })
-            }
-            (Prompts::Rows(dataset), Some(row)) => {
-                let row = dataset.row(row as u32).map_err(|error| error.to_string())?;
-                if let Some(size) = &row.size {
-                    let request = step(turn.session, turn.turn);
-                    let messages = sized(self.salt, &form.workload, request, size);
-                    return Ok(Opening { messages, system: None, recorded: None, script: VecDeque::new() });
-                }
-                let mut script = VecDeque::from(row.turns);
-                let first = script.pop_front().ok_or("the row has no turn")?;
-                let system = row.system.map(|content| Message { role: Role::System, content });
-                let messages = system.iter().cloned().chain(first.said).collect();
-                Ok(Opening { messages, system, recorded: first.answer, script })
-            }
-            (Prompts::Rows(_), None) => Err("the plan names no row of the data set".into()),
-        }
+    fn opening(&self, turn: &Turn) -> Result<Opening, String> {
+        let form = self.form(turn);
+        form.opening(self.salt(form), turn)
+    }
+
+    /// Sets a request that begins anew apart from all others, where its workload's policy asks for it.
+    fn set_apart(&self, turn: &Turn, messages: &mut [Message]) {
+        let form = self.form(turn);
+        form.set_apart(self.salt(form), turn, messages);
+    }
+
+    fn form(&self, turn: &Turn) -> &Form {
+        &self.forms[turn.planned.workload as usize]
+    }
+
+    fn salt(&self, form: &Form) -> Salt {
+        // What a needle says is known by the run's salt alone.
+        let is_natural =
+            form.cache == CachePolicy::Natural && !matches!(form.prompts, Prompts::Needle { .. });
+        if is_natural { self.natural } else { self.salt }
     }
 
     fn outgoing(&self, turn: &Planned, messages: &[Message], keep_answer: bool) -> Outgoing {

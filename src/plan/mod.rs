@@ -15,8 +15,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::dataset::{Dataset, RowOrder, WhenExhausted};
+use crate::distribution::Distribution;
 use crate::record::{EndedBy, Planned};
-use crate::scenario::{Load, PromptSource, Recording, Requests, Scenario, Workload};
+use crate::scenario::{History, Load, Popularity, PromptSource, Recording, Requests, Scenario, Workload};
 use crate::seed::Seed;
 use offering::{Left, Offering, without_row};
 use shard::Shard;
@@ -46,6 +47,9 @@ pub struct Turn {
     pub planned: Planned,
     /// The pause before it, after the end of the turn before; none before the first.
     pub think: Duration,
+    /// Length drawn for its prompt, in tokens: of the whole prompt, or, where it carries the turns before, of what it
+    /// adds. `None` where its length is not a number of tokens.
+    pub prompt_tokens: Option<u32>,
 }
 
 /// Why a load has no further session.
@@ -84,6 +88,10 @@ pub struct Plan {
     shard: Shard,
     /// Rows still to come, by workload; the cursor runs on across phases.
     rows: Vec<Option<RowOrder>>,
+    /// Sessions so far of each workload whose prompts take their beginnings in turn.
+    rounds: Vec<u64>,
+    /// The shortest prompt that each workload can have, in tokens.
+    shortest: Vec<u64>,
     /// Those of the main loads, which follow one another.
     main: Numbers,
     /// Whether a main load has ended whose number of sessions was for the server to decide.
@@ -96,7 +104,15 @@ impl Plan {
     /// The plan of `scenario` under `seed`. `rows` has the row order of each workload that draws on a data set.
     pub fn new(scenario: Arc<Scenario>, seed: Seed, rows: Vec<Option<RowOrder>>) -> Plan {
         let main = Numbers::default();
-        Plan { seed, scenario, shard: Shard::WHOLE, rows, main, unknown: false, loads: Vec::new() }
+        let (rounds, shortest) = (vec![0; rows.len()], vec![0; rows.len()]);
+        let (shard, loads) = (Shard::WHOLE, Vec::new());
+        Plan { seed, scenario, shard, rows, rounds, shortest, main, unknown: false, loads }
+    }
+
+    /// The same plan, in which no prompt of a workload is planned shorter than it can be made.
+    #[must_use]
+    pub fn no_shorter_than(self, shortest: Vec<u64>) -> Plan {
+        Plan { shortest, ..self }
     }
 
     /// The same plan, of which only the sessions of `shard` are handed out.
@@ -213,7 +229,7 @@ impl Plan {
         let form = workload.session.as_ref();
         let cells = match &workload.prompt {
             PromptSource::Needle(form) => Some(form),
-            PromptSource::Synthetic { .. } | PromptSource::Dataset(_) => None,
+            PromptSource::Synthetic { .. } | PromptSource::Tokens(_) | PromptSource::Dataset(_) => None,
         };
         let rows = &mut self.rows[index];
         let mut row = match rows.as_mut().map(RowOrder::next) {
@@ -230,6 +246,7 @@ impl Plan {
             (None, most) => most.unwrap_or(1),
         };
         let mut pauses = form.map(|form| (form.think, seed.indexed_stream("think", &workload.name, session)));
+        let prefix = prefix(seed, workload, &mut self.rounds[index], session);
         let mut turns = Vec::new();
         for turn in 0..count as u32 {
             let is_new_row = turn == 0 || turns_of_row.is_none();
@@ -253,6 +270,15 @@ impl Plan {
                 rows.as_ref().and_then(|rows| rows.lengths(row)).and_then(|lengths| lengths.output)
             });
             let mut lengths = seed.indexed_stream("output", &workload.name, step(session, turn));
+            let is_whole = turn == 0 || form.is_none_or(|form| form.history == History::None);
+            let prompt_tokens = match &workload.prompt {
+                PromptSource::Tokens(prompts) => {
+                    let mut lengths = seed.indexed_stream("prompt", &workload.name, step(session, turn));
+                    let drawn = prompts.tokens.sample(&mut lengths);
+                    Some(if is_whole { drawn.max(self.shortest[index]) } else { drawn } as u32)
+                }
+                PromptSource::Synthetic { .. } | PromptSource::Dataset(_) | PromptSource::Needle(_) => None,
+            };
             let planned = Planned {
                 request: load.numbers.request,
                 session,
@@ -263,10 +289,13 @@ impl Plan {
                 needle: row.zip(cells).and_then(|(cell, form)| form.cell(cell)),
                 output_tokens_planned: of_row
                     .or_else(|| Some(workload.max_tokens.sample(&mut lengths) as u32)),
+                prompt_tokens_planned: prompt_tokens.filter(|_| is_whole),
+                prefix_group: prefix.map(|(group, _)| group),
+                prefix_tokens: prefix.map(|(_, tokens)| tokens),
                 ..Planned::default()
             };
             load.numbers.request += 1;
-            turns.push(Turn { planned, think });
+            turns.push(Turn { planned, think, prompt_tokens });
         }
         load.numbers.session += 1;
         Some(Session { start, turns })
@@ -282,13 +311,33 @@ pub fn row_orders(
 ) -> Vec<Option<RowOrder>> {
     let workloads = scenario.workloads.iter().zip(datasets);
     let order = |(workload, dataset): (&Workload, &Option<Arc<Dataset>>)| match &workload.prompt {
-        PromptSource::Synthetic { .. } => None,
+        PromptSource::Synthetic { .. } | PromptSource::Tokens(_) => None,
         PromptSource::Needle(form) => {
             Some(RowOrder::new(form.cells(), false, WhenExhausted::Stop, seed, &workload.name))
         }
         PromptSource::Dataset(source) => Some(dataset.as_ref()?.order(source, seed, &workload.name)),
     };
     workloads.map(order).collect()
+}
+
+/// The beginning that a session of the workload shares with others, and its length in tokens; `None` where none is
+/// declared. `round` counts the sessions whose beginnings are taken in turn; shards that do not send them count too.
+fn prefix(seed: Seed, workload: &Workload, round: &mut u64, session: u64) -> Option<(u32, u32)> {
+    let PromptSource::Tokens(prompts) = &workload.prompt else { return None };
+    let prefix = prompts.shared_prefix.as_ref()?;
+    let groups = u64::from(prefix.groups);
+    let mut stream = seed.indexed_stream("prefix", &workload.name, session);
+    let group = match prefix.popularity {
+        Popularity::Uniform => stream.below(groups),
+        Popularity::RoundRobin => {
+            *round += 1;
+            (*round - 1) % groups
+        }
+        Popularity::Zipf(exponent) => {
+            Distribution::zipf(exponent, 1, groups).map_or(0, |law| law.sample(&mut stream) - 1)
+        }
+    };
+    Some((group as u32, prefix.tokens as u32))
 }
 
 /// By what the streams of a turn are told apart.

@@ -6,8 +6,8 @@
 use std::sync::LazyLock;
 
 use super::compose::{Salt, word};
-use crate::prompt::Message;
-use crate::record::Needle;
+use super::step;
+use crate::record::{Needle, Planned};
 use crate::scenario::NeedleForm;
 use crate::seed::{Seed, Stream};
 
@@ -31,9 +31,13 @@ impl Hidden {
     }
 }
 
-/// The number hidden in the prompt of `request`.
-pub fn truth(salt: Salt, workload: &str, request: u64) -> String {
-    Hidden::draw(&mut stream(salt, workload, request)).number.to_string()
+/// The number hidden in the prompt of a turn of `workload`.
+pub fn truth(salt: Salt, workload: &str, turn: &Planned) -> String {
+    number(salt, workload, step(turn.session, turn.turn)).to_string()
+}
+
+fn number(salt: Salt, workload: &str, request: u64) -> u64 {
+    Hidden::draw(&mut stream(salt, workload, request)).number
 }
 
 fn stream(salt: Salt, workload: &str, request: u64) -> Stream {
@@ -41,13 +45,7 @@ fn stream(salt: Salt, workload: &str, request: u64) -> Stream {
 }
 
 /// A prompt of the needle's length with the needle at its depth, and `distractors` others that are not asked for.
-pub(super) fn prompt(
-    salt: Salt,
-    workload: &str,
-    request: u64,
-    needle: Needle,
-    distractors: u32,
-) -> Vec<Message> {
+pub(super) fn text(salt: Salt, workload: &str, request: u64, needle: Needle, distractors: u32) -> String {
     let mut stream = stream(salt, workload, request);
     let hidden = Hidden::draw(&mut stream);
     let taken = NeedleForm::NEEDLE_WORDS * (1 + u64::from(distractors)) + NeedleForm::QUESTION_WORDS;
@@ -67,7 +65,7 @@ pub(super) fn prompt(
         sentences.insert(place, sentence);
     }
     let question = format!("What is the secret number for {}? Answer with the number alone.", hidden.name);
-    vec![Message::user(format!("{}\n\n{question}", sentences.join(" ")))]
+    format!("{}\n\n{question}", sentences.join(" "))
 }
 
 /// Sentences of so many words in all; the last is cut.
@@ -103,17 +101,17 @@ fn place(sentences: &[String], depth: f64) -> usize {
 mod tests {
     use super::*;
 
-    fn text(request: u64, depth: f64, length_tokens: u32, distractors: u32) -> String {
-        prompt(Salt(1), "find", request, Needle { depth, length_tokens }, distractors).remove(0).content
+    fn find(request: u64, depth: f64, length_tokens: u32, distractors: u32) -> String {
+        text(Salt(1), "find", request, Needle { depth, length_tokens }, distractors)
     }
 
     #[test]
     fn a_prompt_has_its_length_and_the_needle_at_its_depth() {
         for (request, length) in [(0, 60), (1, 500), (2, 20_000)] {
             for depth in [0.0, 0.25, 0.5, 1.0] {
-                let text = text(request, depth, length, 2);
+                let text = find(request, depth, length, 2);
                 assert_eq!(text.split_whitespace().count(), length as usize);
-                let truth = truth(Salt(1), "find", request);
+                let truth = number(Salt(1), "find", request).to_string();
                 assert_eq!(text.matches(&format!(" is {truth}.")).count(), 1, "{text}");
                 let before = text[..text.find(&truth).unwrap()].split_whitespace().count() as f64;
                 let off = (before / f64::from(length) - depth).abs() * f64::from(length);
@@ -125,7 +123,7 @@ mod tests {
     #[test]
     fn what_is_asked_for_is_named_once_among_distractors() {
         for request in 0..50 {
-            let text = text(request, 0.5, 400, 5);
+            let text = find(request, 0.5, 400, 5);
             let (_, question) = text.rsplit_once("What is the secret number for ").unwrap();
             let (name, _) = question.split_once('?').unwrap();
             assert_eq!(text.matches("The secret number for ").count(), 6);
@@ -136,15 +134,15 @@ mod tests {
     #[test]
     fn prompts_begin_differently_and_follow_the_salt() {
         let begins = |text: String| text.split(' ').take(16).map(str::to_owned).collect::<Vec<_>>();
-        assert_ne!(begins(text(0, 0.5, 500, 0)), begins(text(1, 0.5, 500, 0)));
-        assert_eq!(text(3, 0.5, 500, 0), text(3, 0.5, 500, 0));
-        assert_ne!(truth(Salt(1), "find", 0), truth(Salt(2), "find", 0));
+        assert_ne!(begins(find(0, 0.5, 500, 0)), begins(find(1, 0.5, 500, 0)));
+        assert_eq!(find(3, 0.5, 500, 0), find(3, 0.5, 500, 0));
+        assert_ne!(number(Salt(1), "find", 0), number(Salt(2), "find", 0));
     }
 
     #[test]
     fn the_shortest_prompt_can_be_made_and_the_filler_hides_nothing() {
         let length = NeedleForm::shortest(3) as u32;
-        assert_eq!(text(0, 0.5, length, 3).split_whitespace().count(), length as usize);
+        assert_eq!(find(0, 0.5, length, 3).split_whitespace().count(), length as usize);
         let clean = |sentence: &&str| {
             !sentence.contains("secret") && !sentence.contains(|c: char| c.is_ascii_digit())
         };

@@ -9,12 +9,12 @@ use serde::Serialize;
 use crate::results::Manifest;
 use crate::results::manifest::{FindingEntry, PhaseEntry, PointEntry, ShardEntry, State};
 use crate::results::objectives::ObjectiveEntry;
-use crate::stats::SummaryRow;
 use crate::stats::metrics::{Source, metric};
+use crate::stats::{AnalysisRow, SummaryRow};
 
-/// The summary as one JSON object on one line: headline, phases, findings, and every figure by group, metric
+/// The summary as one JSON object on one line: headline, phases, findings, the analysis where there is one, and every figure by group, metric
 /// and statistic, `null` where there is none. `folder` is where the results are.
-pub fn object(manifest: &Manifest, rows: &[SummaryRow], folder: &Path) -> String {
+pub fn object(manifest: &Manifest, rows: &[SummaryRow], analysis: &[AnalysisRow], folder: &Path) -> String {
     let verdict = manifest.verdict.as_ref();
     let summary = Summary {
         name: &manifest.name,
@@ -30,6 +30,7 @@ pub fn object(manifest: &Manifest, rows: &[SummaryRow], folder: &Path) -> String
         shards: &manifest.shards,
         objectives: &manifest.objectives,
         points: &manifest.points,
+        analysis: analysis.iter().map(Answer::from).collect(),
         figures: figures(rows),
     };
     serde_json::to_string(&summary).expect("names are text and numbers are finite or null")
@@ -53,7 +54,41 @@ struct Summary<'a> {
     /// Runs of a sweep.
     #[serde(skip_serializing_if = "<[PointEntry]>::is_empty")]
     points: &'a [PointEntry],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    analysis: Vec<Answer<'a>>,
     figures: Vec<Group<'a>>,
+}
+
+/// A row of `analysis.csv`.
+#[derive(Serialize)]
+struct Answer<'a> {
+    analysis: &'a str,
+    scope: &'a str,
+    term: &'a str,
+    value: Option<f64>,
+    ci_low: Option<f64>,
+    ci_high: Option<f64>,
+    unit: &'a str,
+    count: u64,
+    residual: Option<f64>,
+    note: &'a str,
+}
+
+impl<'a> From<&'a AnalysisRow> for Answer<'a> {
+    fn from(row: &'a AnalysisRow) -> Answer<'a> {
+        Answer {
+            analysis: row.analysis,
+            scope: &row.scope,
+            term: row.term,
+            value: row.value.and_then(rounded),
+            ci_low: row.interval.low.and_then(rounded),
+            ci_high: row.interval.high.and_then(rounded),
+            unit: row.unit,
+            count: row.count,
+            residual: row.residual.and_then(rounded),
+            note: &row.note,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -93,9 +128,12 @@ fn figures(rows: &[SummaryRow]) -> Vec<Group<'_>> {
         .collect()
 }
 
+/// As in the tables: six decimals are far below what can be measured.
+fn rounded(value: f64) -> Option<f64> {
+    value.is_finite().then(|| (value * 1e6).round() / 1e6)
+}
+
 fn of_metric(rows: &[SummaryRow]) -> MetricFigures<'_> {
-    // As in summary.csv: six decimals are far below what can be measured.
-    let rounded = |value: f64| value.is_finite().then(|| (value * 1e6).round() / 1e6);
     let counts_apart = metric(rows[0].metric).is_some_and(|metric| {
         matches!(
             metric.source,
@@ -118,7 +156,7 @@ mod tests {
     fn figures_are_found_by_phase_metric_and_statistic() {
         let (manifest, rows) = sample::two_phases();
         let object: serde_json::Value =
-            serde_json::from_str(&object(&manifest, &rows, Path::new("results/documents"))).unwrap();
+            serde_json::from_str(&object(&manifest, &rows, &[], Path::new("results/documents"))).unwrap();
         assert_eq!(object["verdict"], "insufficient");
         assert_eq!(object["phases"][0]["ended_by"], "duration");
         let figures = object["figures"].as_array().unwrap();
@@ -132,7 +170,7 @@ mod tests {
     #[test]
     fn c138_figures_that_cannot_be_had_are_null() {
         let (manifest, rows) = sample::all_failed();
-        let text = object(&manifest, &rows, Path::new("results/documents"));
+        let text = object(&manifest, &rows, &[], Path::new("results/documents"));
         assert!(!text.to_lowercase().contains(":nan") && !text.to_lowercase().contains(":inf"));
         let object: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert!(object["figures"][0]["metrics"]["ttft"]["p50"].is_null());

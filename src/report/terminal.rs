@@ -49,6 +49,7 @@ pub fn text(manifest: &Manifest, rows: &[SummaryRow]) -> String {
         section.write(manifest, &mut text);
     }
     write_server(manifest, &mut text);
+    write_left_out(manifest, &mut text);
     write_objectives(manifest, &mut text);
     write_findings(manifest, &mut text);
     text
@@ -354,6 +355,21 @@ impl Section<'_> {
                 .collect();
             let _ = writeln!(text, "  {NONE} {}", needs.join(", "));
         }
+    }
+}
+
+/// What was not kept for want of room.
+fn write_left_out(manifest: &Manifest, text: &mut String) {
+    let left_out = manifest.left_out;
+    let counts = [
+        (left_out.stamps, "events whose times no figure has"),
+        (left_out.chunks, "rows of chunks.csv"),
+        (left_out.responses, "lines of responses.jsonl"),
+    ];
+    let told = counts.into_iter().filter(|(count, _)| *count > 0);
+    let told: Vec<String> = told.map(|(count, what)| format!("{} {what}", grouped(count))).collect();
+    if !told.is_empty() {
+        write_wrapped(text, "\nleft out       ", &format!("{}: there was no room", told.join(", ")));
     }
 }
 

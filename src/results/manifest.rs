@@ -78,6 +78,12 @@ pub struct Manifest {
     /// The model in the server's memory, where the scenario tells of it.
     #[serde(default)]
     pub memory: Option<MemoryEntry>,
+    /// What was not kept for want of room.
+    #[serde(default)]
+    pub left_out: LeftOut,
+    /// How the lengths of prompts in tokens were had, by workload; empty where none were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lengths: Vec<LengthsEntry>,
     /// Free text of the scenario's `[about]`.
     pub about: BTreeMap<String, String>,
     /// What had to hold, and whether it did.
@@ -315,6 +321,28 @@ impl ClientEntry {
     }
 }
 
+/// How a workload's prompts were made to their lengths.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LengthsEntry {
+    /// Point of a sweep, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<u32>,
+    /// Repeat of a point, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
+    /// The workload's name.
+    pub workload: String,
+    /// Where its words come from: `common` (those that are one token in every common vocabulary), `tokenizer` (the
+    /// scenario's file), `endpoint` (the server's).
+    pub words: String,
+    /// Tokens that template and instructions add, as the server counts; none where it does not say.
+    pub overhead_tokens: Option<u64>,
+    /// Tokens of a word, as the server counts.
+    pub tokens_per_word: f64,
+    /// By how much of its length a probe differed from what was expected of it; none where the server does not count.
+    pub error_share: Option<f64>,
+}
+
 /// What the figures of a workload rest on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadEntry {
@@ -325,6 +353,9 @@ pub struct WorkloadEntry {
     /// How its answers are checked, by the name of the kind; none where they are not.
     #[serde(default)]
     pub score: Option<String>,
+    /// What of its prompts a server's prefix cache could know: `cold`, `shared`, `natural`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<String>,
     /// Limits of its requests by metric, in ms.
     pub slo_ms: BTreeMap<String, f64>,
 }
@@ -338,6 +369,7 @@ impl WorkloadEntry {
             name: name.to_owned(),
             exact_output: false,
             score: None,
+            cache: None,
             slo_ms: slo.limits.iter().map(in_ms).collect(),
         }
     }
@@ -389,6 +421,29 @@ pub struct PageEntry {
     pub series_left_out: u64,
     /// Why the last failed look failed.
     pub last_error: Option<String>,
+}
+
+/// What was not kept for want of room. Rows of requests are never among it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// Token-bearing events whose times no figure has.
+    pub stamps: u64,
+    /// Rows of `chunks.csv`.
+    pub chunks: u64,
+    /// Lines of `responses.jsonl`.
+    pub responses: u64,
+}
+
+impl LeftOut {
+    /// Both together.
+    #[must_use]
+    pub fn join(self, other: LeftOut) -> LeftOut {
+        LeftOut {
+            stamps: self.stamps + other.stamps,
+            chunks: self.chunks + other.chunks,
+            responses: self.responses + other.responses,
+        }
+    }
 }
 
 /// Whether the figures can be trusted, and what there is to know about them.
@@ -550,6 +605,7 @@ pub(crate) mod tests {
                 name: "chat".to_owned(),
                 exact_output: false,
                 score: None,
+                cache: None,
                 slo_ms: [("ttft".to_owned(), 400.0)].into(),
             }],
             skipped_rows: vec![SkippedRows {
@@ -562,6 +618,8 @@ pub(crate) mod tests {
             block_tokens: None,
             server: Vec::new(),
             memory: None,
+            left_out: LeftOut::default(),
+            lengths: Vec::new(),
             about: BTreeMap::new(),
             objectives: Vec::new(),
             verdict: None,
@@ -648,6 +706,11 @@ pub(crate) mod tests {
           "block_tokens": null,
           "server": [],
           "memory": null,
+          "left_out": {
+            "stamps": 0,
+            "chunks": 0,
+            "responses": 0
+          },
           "about": {},
           "objectives": [],
           "verdict": {

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use super::details::{CHUNKS_FILE, RESPONSES_FILE};
 use super::manifest::{FindingEntry, Manifest, State, VerdictEntry};
 use super::objectives::undetermined;
 use super::reader::{Folder, ReadError, RunRows, read_manifest, read_text};
@@ -81,7 +82,12 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Folder, MergeError> {
     let joined = manifest::join(&manifests);
     let open = Manifest { state: State::Running, ..joined.clone() };
     check_rows(&parts, &open, &scenario)?;
+    let has = |file: &str| parts.iter().any(|part| part.path.join(file).exists());
+    let (chunks, responses) = (has(CHUNKS_FILE), has(RESPONSES_FILE));
     let mut writer = Writer::create(&Place::Exact(out.to_owned()), &open, &scenario)?;
+    writer.begin_details(chunks, responses)?;
+    // All shards look at the same server.
+    writer.take_server(&parts[0].path)?;
     let mut whole = Folder::begin(out, joined, scenario);
     for (part, entry) in parts.iter().zip(0_usize..) {
         let mut rows = 0;
@@ -89,6 +95,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Folder, MergeError> {
             rows += 1;
             writer.request_cells(cells).map_err(MergeError::Write)
         })?;
+        writer.take_details(&part.path)?;
         whole.read_gaps(&part.path)?;
         whole.read_timeline(&part.path)?;
         if let Some(entry) = whole.manifest.shards.get_mut(entry) {

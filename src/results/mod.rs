@@ -6,6 +6,7 @@
 pub mod analysis;
 mod cells;
 pub mod columns;
+pub mod details;
 pub mod manifest;
 pub mod memory;
 pub mod merge;

@@ -4,8 +4,10 @@
 //! Files are replaced in one step each; rows that stay keep every byte.
 
 use std::fs::{self, File};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufRead as _, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
 
 use super::reader::whole_lines;
 use super::writer::ResultsError;
@@ -13,7 +15,7 @@ use super::writer::ResultsError;
 /// A row of a table by its columns `point` and `repeat`.
 type Key = (Option<u32>, Option<u32>);
 
-/// Removes the rows of the table at `path` that `keep` does not want, and a last one that is not whole. Returns how many
+/// Removes the rows of the table at `path`, or the lines of the file of objects there, that `keep` does not want, and a last one that is not whole. Returns how many
 /// were removed.
 ///
 /// # Errors
@@ -23,7 +25,9 @@ pub(super) fn prune(path: &Path, keep: &dyn Fn(Key) -> bool) -> Result<u64, Resu
     let mut file = File::open(path).map_err(failed)?;
     let length = file.metadata().map_err(failed)?.len();
     let whole = whole_lines(&mut file, length).map_err(failed)?;
-    let (ranges, removed) = kept_ranges(&file, whole, keep).map_err(failed)?;
+    let is_table = path.extension().is_some_and(|extension| extension == "csv");
+    let kept = if is_table { kept_ranges(&file, whole, keep) } else { kept_lines(&file, whole, keep) };
+    let (ranges, removed) = kept.map_err(failed)?;
     let is_same = removed == 0 && whole == length;
     if is_same {
         return Ok(0);
@@ -70,11 +74,42 @@ fn kept_ranges(file: &File, whole: u64, keep: &dyn Fn(Key) -> bool) -> io::Resul
                 keep((number(point), number(repeat)))
             }
         };
-        match ranges.last_mut() {
-            _ if !is_kept => removed += 1,
-            Some(last) if last.1 == start => last.1 = end,
-            _ => ranges.push((start, end)),
+        if is_kept { add(&mut ranges, start, end) } else { removed += 1 }
+    }
+}
+
+/// The same of objects, one a line.
+fn kept_lines(file: &File, whole: u64, keep: &dyn Fn(Key) -> bool) -> io::Result<(Vec<(u64, u64)>, u64)> {
+    let mut reader = io::BufReader::new(file.take(whole));
+    let mut line = Vec::new();
+    let (mut ranges, mut removed, mut start) = (Vec::new(), 0, 0);
+    loop {
+        line.clear();
+        let end = start + reader.read_until(b'\n', &mut line)? as u64;
+        if end == start {
+            return Ok((ranges, removed));
         }
+        let place = serde_json::from_slice::<PlaceOfLine>(&line).unwrap_or_default();
+        if keep((place.point, place.repeat)) {
+            add(&mut ranges, start, end)
+        } else {
+            removed += 1
+        }
+        start = end;
+    }
+}
+
+/// Of a line no more than what says which run it belongs to.
+#[derive(Default, Deserialize)]
+struct PlaceOfLine {
+    point: Option<u32>,
+    repeat: Option<u32>,
+}
+
+fn add(ranges: &mut Vec<(u64, u64)>, start: u64, end: u64) {
+    match ranges.last_mut() {
+        Some(last) if last.1 == start => last.1 = end,
+        _ => ranges.push((start, end)),
     }
 }
 
@@ -97,6 +132,24 @@ mod tests {
         fs::write(&path, text).unwrap();
         let removed = prune(&path, keep).unwrap();
         (fs::read_to_string(&path).unwrap(), removed)
+    }
+
+    #[test]
+    fn lines_of_texts_go_with_their_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("responses.jsonl");
+        let line = |point: u32, text: &str| {
+            format!("{{\"point\":{point},\"repeat\":1,\"request\":0,\"answer\":\"{text}\"}}\n")
+        };
+        let text = [line(1, "a"), line(2, "b"), line(1, "\\n\u{fc}")].concat();
+        for cut in text.len() - 3..=text.len() {
+            fs::write(&path, &text.as_bytes()[..cut]).unwrap();
+            let removed = prune(&path, &|key| key == (Some(1), Some(1))).unwrap();
+            let is_whole = cut == text.len();
+            let last = if is_whole { line(1, "\\n\u{fc}") } else { String::new() };
+            assert_eq!(fs::read_to_string(&path).unwrap(), line(1, "a") + &last);
+            assert_eq!(removed, if is_whole { 1 } else { 2 });
+        }
     }
 
     const FILE: &str = "axis,point,repeat,error\n8,1,1,\n8,1,2,\"two\nlines, and \"\"more\"\"\"\n64,2,1,x\n64,2,1,y\n8,1,1,z\n";

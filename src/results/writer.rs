@@ -10,15 +10,20 @@ use std::path::{Path, PathBuf};
 
 use super::analysis::ANALYSIS;
 use super::columns::RequestRow;
+use super::details::{CHUNKS, CHUNKS_FILE, ChunkRow, RESPONSES_FILE, response_line};
 use super::manifest::Manifest;
 use super::prune::prune;
 use super::tables::{ACCURACY, GAPS, SERVER, SERVER_EXTRA, SUMMARY, TIMELINE};
 use super::text::{Column, file, write_header, write_read_cells, write_row};
-use crate::record::{ExtraSample, ServerSample};
-use crate::stats::{AccuracyRow, AnalysisRow, GapRow, SummaryRow, TimelineRow};
+use crate::record::{ExtraSample, RequestRecord, ServerSample, Texts};
+use crate::stats::{AccuracyRow, AnalysisRow, GapRow, RowEvents, SummaryRow, TimelineRow};
 
 /// Rows are handed to the system in pieces of about this size.
 const BUFFER_BYTES: usize = 64 << 10;
+
+/// Names of the files of a server's metrics.
+const SERVER_FILE: &str = "server.csv";
+const SERVER_EXTRA_FILE: &str = "server_extra.csv";
 
 /// How many names [`Place::Fresh`] tries.
 const FRESH_NAMES: u32 = 1_000;
@@ -47,6 +52,13 @@ pub enum ResultsError {
         /// Why.
         source: io::Error,
     },
+    /// A file of another folder could not be read.
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// It could not be written to. What was written before stands, in whole rows.
     Write {
         /// The file.
@@ -67,6 +79,7 @@ impl fmt::Display for ResultsError {
             ResultsError::Create { path, source } => {
                 write!(f, "cannot create {}: {source}: {}", path.display(), remedy(source))
             }
+            ResultsError::Read { path, source } => write!(f, "cannot read {}: {source}", path.display()),
             ResultsError::Write { path, source } => write!(
                 f,
                 "cannot write {}: {source}: {}; rows written so far are kept",
@@ -81,7 +94,9 @@ impl std::error::Error for ResultsError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             ResultsError::Exists { .. } => None,
-            ResultsError::Create { source, .. } | ResultsError::Write { source, .. } => Some(source),
+            ResultsError::Create { source, .. }
+            | ResultsError::Read { source, .. }
+            | ResultsError::Write { source, .. } => Some(source),
         }
     }
 }
@@ -103,6 +118,9 @@ pub struct Writer {
     summary: Table,
     timeline: Table,
     accuracy: Table,
+    /// Details: where they are asked for.
+    chunks: Option<Table>,
+    responses: Option<Table>,
     /// Looks at the server's metrics, and samples asked for by name: where they are taken.
     server: Option<Table>,
     server_extra: Option<Table>,
@@ -123,6 +141,8 @@ impl Writer {
             summary: Table::create(folder.join("summary.csv"), SUMMARY)?,
             timeline: Table::create(folder.join("timeline.csv"), TIMELINE)?,
             accuracy: Table::create(folder.join("accuracy.csv"), ACCURACY)?,
+            chunks: None,
+            responses: None,
             server: None,
             server_extra: None,
             points: None,
@@ -168,6 +188,8 @@ impl Writer {
             summary: open("summary.csv")?.0,
             timeline: open("timeline.csv")?.0,
             accuracy: open("accuracy.csv")?.0,
+            chunks: optional(CHUNKS_FILE)?,
+            responses: optional(RESPONSES_FILE)?,
             server: optional("server.csv")?,
             server_extra: optional("server_extra.csv")?,
             points: Some(open("points.csv")?.0),
@@ -181,9 +203,9 @@ impl Writer {
     /// # Errors
     /// When they cannot be made.
     pub fn begin_server(&mut self, extra: bool) -> Result<(), ResultsError> {
-        self.server = Some(Table::create(self.folder.join("server.csv"), SERVER)?);
+        self.server = Some(Table::create(self.folder.join(SERVER_FILE), SERVER)?);
         if extra {
-            self.server_extra = Some(Table::create(self.folder.join("server_extra.csv"), SERVER_EXTRA)?);
+            self.server_extra = Some(Table::create(self.folder.join(SERVER_EXTRA_FILE), SERVER_EXTRA)?);
         }
         Ok(())
     }
@@ -209,6 +231,83 @@ impl Writer {
         write_analysis(&self.folder, rows)
     }
 
+    /// Makes the files of details that are asked for: `chunks.csv` and `responses.jsonl`.
+    ///
+    /// # Errors
+    /// When they cannot be made.
+    pub fn begin_details(&mut self, chunks: bool, responses: bool) -> Result<(), ResultsError> {
+        if chunks {
+            self.chunks = Some(Table::create(self.folder.join(CHUNKS_FILE), CHUNKS)?);
+        }
+        if responses {
+            self.responses = Some(Table::bare(self.folder.join(RESPONSES_FILE))?);
+        }
+        Ok(())
+    }
+
+    /// Whether events have rows of their own.
+    pub fn has_chunks(&self) -> bool {
+        self.chunks.is_some()
+    }
+
+    /// Adds the token-bearing events of a request to `chunks.csv`, where it is asked for.
+    ///
+    /// # Errors
+    /// When the file cannot be written to.
+    pub fn chunks(&mut self, record: &RequestRecord, events: RowEvents<'_>) -> Result<(), ResultsError> {
+        let Some(table) = &mut self.chunks else { return Ok(()) };
+        for (place, at) in events.stamps.iter().enumerate() {
+            let before = place.checked_sub(1).map(|before| events.stamps[before]);
+            let row = ChunkRow {
+                point: record.point,
+                repeat: record.repeat,
+                request: record.planned.request,
+                event: place as u64 + 1,
+                at: *at,
+                gap: before.map(|before| *at - before),
+                tokens: events.tokens.and_then(|tokens| tokens.get(place)).copied(),
+            };
+            table.push(CHUNKS, &row)?;
+        }
+        Ok(())
+    }
+
+    /// Adds what a model wrote to `responses.jsonl`, where it is asked for.
+    ///
+    /// # Errors
+    /// When the file cannot be written to.
+    pub fn response(&mut self, row: &RequestRow<'_>, texts: &Texts) -> Result<(), ResultsError> {
+        let Some(table) = &mut self.responses else { return Ok(()) };
+        table.push_line(&response_line(row, texts))
+    }
+
+    /// Takes the files of details over from another folder, as far as it has them.
+    ///
+    /// # Errors
+    /// When one cannot be read or written to.
+    pub fn take_details(&mut self, folder: &Path) -> Result<(), ResultsError> {
+        for (table, has_header) in [(&mut self.chunks, true), (&mut self.responses, false)] {
+            if let Some(table) = table {
+                table.take_over(folder, has_header)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the looks at a server's metrics over from another folder, as far as it has them.
+    ///
+    /// # Errors
+    /// When one cannot be read or written to.
+    pub fn take_server(&mut self, folder: &Path) -> Result<(), ResultsError> {
+        for file in [SERVER_FILE, SERVER_EXTRA_FILE] {
+            let (from, path) = (folder.join(file), self.folder.join(file));
+            if from.exists() {
+                fs::copy(from, &path).map_err(|source| ResultsError::Write { path, source })?;
+            }
+        }
+        Ok(())
+    }
+
     /// Where the results are.
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -228,7 +327,7 @@ impl Writer {
     /// When the file cannot be written to.
     pub fn request_cells(&mut self, cells: &csv::ByteRecord) -> Result<(), ResultsError> {
         write_read_cells(cells, &mut self.requests.rows);
-        self.requests.flush_if_full()
+        self.requests.end_row()
     }
 
     /// Hands all rows so far to the system; to be called at least once a second.
@@ -236,12 +335,26 @@ impl Writer {
     /// # Errors
     /// When a file cannot be written to.
     pub fn flush(&mut self) -> Result<(), ResultsError> {
-        let Writer { requests, gaps, summary, timeline, accuracy, server, server_extra, .. } = self;
+        let Writer {
+            requests,
+            gaps,
+            summary,
+            timeline,
+            accuracy,
+            server,
+            server_extra,
+            chunks,
+            responses,
+            points,
+            ..
+        } = self;
         [requests, gaps, summary, timeline, accuracy]
             .into_iter()
             .chain(server)
             .chain(server_extra)
-            .chain(&mut self.points)
+            .chain(chunks)
+            .chain(responses)
+            .chain(points)
             .try_for_each(Table::flush)
     }
 
@@ -252,6 +365,7 @@ impl Writer {
     pub fn point(&mut self, line: &str) -> Result<(), ResultsError> {
         self.points.as_mut().map_or(Ok(()), |points| {
             points.rows.push_str(line);
+            points.ends.push(points.rows.len());
             points.flush()
         })
     }
@@ -363,6 +477,8 @@ struct Table {
     file: File,
     /// Rows that are not in the file yet.
     rows: String,
+    /// Where each of them ends.
+    ends: Vec<usize>,
     /// Bytes in the file.
     written: u64,
 }
@@ -374,10 +490,11 @@ impl Table {
         Table::begin(path, &header)
     }
 
+    /// One that begins with this header row, which ends with a line break.
     fn begin(path: PathBuf, header: &str) -> Result<Table, ResultsError> {
-        let file =
-            File::create_new(&path).map_err(|source| ResultsError::Create { path: path.clone(), source })?;
-        let mut table = Table { path, file, rows: header.to_owned(), written: 0 };
+        let mut table = Table::bare(path)?;
+        table.rows.push_str(header);
+        table.ends.push(table.rows.len());
         table.flush()?;
         Ok(table)
     }
@@ -389,17 +506,50 @@ impl Table {
             Ok((file, written))
         });
         match opened {
-            Ok((file, written)) => Ok(Table { path, file, rows: String::new(), written }),
+            Ok((file, written)) => Ok(Table { path, file, rows: String::new(), ends: Vec::new(), written }),
             Err(source) => Err(ResultsError::Write { path, source }),
         }
     }
 
-    fn push<R>(&mut self, columns: &[Column<R>], row: &R) -> Result<(), ResultsError> {
-        write_row(columns, row, &mut self.rows);
-        self.flush_if_full()
+    /// One without a header.
+    fn bare(path: PathBuf) -> Result<Table, ResultsError> {
+        let file =
+            File::create_new(&path).map_err(|source| ResultsError::Create { path: path.clone(), source })?;
+        Ok(Table { path, file, rows: String::new(), ends: Vec::new(), written: 0 })
     }
 
-    fn flush_if_full(&mut self) -> Result<(), ResultsError> {
+    fn push_line(&mut self, line: &str) -> Result<(), ResultsError> {
+        self.rows.push_str(line);
+        self.rows.push('\n');
+        self.end_row()
+    }
+
+    /// Takes over the lines of the file of this name in another folder; nothing where there is none.
+    fn take_over(&mut self, folder: &Path, has_header: bool) -> Result<(), ResultsError> {
+        self.flush()?;
+        let path = folder.join(self.path.file_name().unwrap_or_default());
+        let file = match File::open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened.map_err(|source| ResultsError::Read { path: path.clone(), source })?,
+        };
+        let mut lines = io::BufReader::new(file);
+        if has_header {
+            io::BufRead::read_until(&mut lines, b'\n', &mut Vec::new())
+                .map_err(|source| ResultsError::Read { path, source })?;
+        }
+        let copied = io::copy(&mut lines, &mut self.file);
+        self.written += copied.map_err(|source| ResultsError::Write { path: self.path.clone(), source })?;
+        Ok(())
+    }
+
+    fn push<R>(&mut self, columns: &[Column<R>], row: &R) -> Result<(), ResultsError> {
+        write_row(columns, row, &mut self.rows);
+        self.end_row()
+    }
+
+    /// A row is whole.
+    fn end_row(&mut self) -> Result<(), ResultsError> {
+        self.ends.push(self.rows.len());
         if self.rows.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
@@ -413,17 +563,26 @@ impl Table {
             return Ok(());
         }
         if let Err(source) = self.file.write_all(self.rows.as_bytes()) {
-            self.drop_partial_row();
+            self.keep_whole_rows();
             return Err(ResultsError::Write { path: self.path.clone(), source });
         }
         self.written += self.rows.len() as u64;
         self.rows.clear();
+        self.ends.clear();
         Ok(())
     }
 
-    /// After a failed write the file may end within a row. It goes back to its last whole one; if even that
-    /// fails, the write's own error says more.
-    fn drop_partial_row(&mut self) {
+    /// After a failed write the file may end within a row. It goes back to the last whole one that it got; the others
+    /// wait for the next flush. If even that fails, the write's own error says more.
+    fn keep_whole_rows(&mut self) {
+        let length = self.file.metadata().map_or(self.written, |metadata| metadata.len());
+        let got = length.saturating_sub(self.written);
+        let whole = self.ends.iter().take_while(|end| **end as u64 <= got).count();
+        let kept = whole.checked_sub(1).map_or(0, |last| self.ends[last]);
+        self.written += kept as u64;
+        self.rows.drain(..kept);
+        self.ends.drain(..whole);
+        self.ends.iter_mut().for_each(|end| *end -= kept);
         let _ = self.file.set_len(self.written);
         let _ = io::Seek::seek(&mut self.file, io::SeekFrom::Start(self.written));
     }
@@ -556,6 +715,56 @@ mod tests {
             source: io::Error::from(io::ErrorKind::StorageFull),
         };
         insta::assert_snapshot!(full, @r#"cannot write r/requests.csv: no storage space: free space, or choose a folder on another disk with --out; rows written so far are kept"#);
+    }
+
+    #[test]
+    fn whole_rows_of_a_write_that_failed_half_way_stay_and_the_others_follow_once() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut writer = writer(parent.path());
+        let header = read(&writer, "requests.csv");
+        for i in 0..3 {
+            let mut record = ok(i * 10, i * 10 + 5, i * 10 + 7, 3);
+            // A line break inside a row is no end of it.
+            record.finish_reason = Some("a\nb".to_owned());
+            writer.request(&RequestRow { record: &record, phase: "steady", workload: "chat" }).unwrap();
+        }
+        let table = &mut writer.requests;
+        let all = table.rows.clone();
+        // What a full disk leaves: two rows, and the third up to its line break.
+        let got = table.ends[1] + all[table.ends[1]..].find('\n').unwrap() + 1;
+        table.file.write_all(&all.as_bytes()[..got]).unwrap();
+        table.keep_whole_rows();
+        let two = table.written as usize - header.len();
+        assert_eq!((two, table.rows.as_str()), (all.len() - table.rows.len(), &all[two..]));
+        assert_eq!(read(&writer, "requests.csv"), format!("{header}{}", &all[..two]));
+        writer.flush().unwrap();
+        assert_eq!(read(&writer, "requests.csv"), format!("{header}{all}"));
+    }
+
+    #[test]
+    fn details_are_whole_lines_from_the_start() {
+        let parent = tempfile::tempdir().unwrap();
+        let mut writer = writer(parent.path());
+        writer.begin_details(true, true).unwrap();
+        let record = ok(100, 120, 180, 3);
+        let stamps = [120, 150, 180].map(|at| Micros(at * 1_000));
+        writer.chunks(&record, RowEvents { stamps: &stamps, tokens: Some(&[1, 1, 2]) }).unwrap();
+        let texts = Texts {
+            answer: "=1+1\n\"two\"".to_owned(),
+            reasoning: "so\u{2028}so".to_owned(),
+            tool_calls: vec![("add".to_owned(), "{\"a\":1}".to_owned())],
+            cut: false,
+        };
+        let row = RequestRow { record: &record, phase: "steady", workload: "chat" };
+        writer.response(&row, &texts).unwrap();
+        writer.flush().unwrap();
+        insta::assert_snapshot!(read(&writer, "chunks.csv"), @r#"
+        point,repeat,request,event,t_s,gap_ms,tokens
+        ,,0,1,0.120000,,1
+        ,,0,2,0.150000,30.000,1
+        ,,0,3,0.180000,30.000,2
+        "#);
+        insta::assert_snapshot!(read(&writer, "responses.jsonl"), @r#"{"point":null,"repeat":null,"request":0,"phase":"steady","workload":"chat","session":0,"turn":0,"outcome":"ok","answer":"=1+1\n\"two\"","reasoning":"so so","tool_calls":[{"name":"add","arguments":"{\"a\":1}"}],"cut":false}"#);
     }
 
     #[test]

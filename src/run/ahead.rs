@@ -241,10 +241,9 @@ mod tests {
     use super::*;
     use crate::clock::Clock;
     use crate::plan::Plan;
-    use crate::plan::compose::Salt;
-    use crate::plan::composer::{Form, Prompts};
+    use crate::plan::compose::{Form, Prompts, Salt, System};
     use crate::protocol::BodyOptions;
-    use crate::scenario::{History, Overrides, parse};
+    use crate::scenario::{CachePolicy, History, Overrides, parse};
     use crate::seed::Seed;
 
     /// An open and a closed phase without count, and a counted one.
@@ -262,6 +261,8 @@ mod tests {
         let form = Form {
             workload: "chat".into(),
             prompts,
+            system: System::None,
+            cache: CachePolicy::Cold,
             history: History::None,
             options,
             checks: false,

@@ -231,7 +231,7 @@ impl Lane {
                 _ => ended.free_at + next.think,
             };
             due.held = ended.free_at.since(due.at.min(ended.free_at));
-            outgoing = conversation.next(&next.planned, ended.answer, number + 2 == count);
+            outgoing = conversation.next(next, ended.answer, number + 2 == count);
         }
         for (_, turn) in turns {
             self.expected();

@@ -3,6 +3,7 @@
 //! It emits events and never waits for whoever takes them. Nothing here touches a disk or a lock.
 
 pub mod ahead;
+pub mod calibrate;
 mod closed_loop;
 mod frame;
 mod lane;

@@ -5,6 +5,7 @@
 mod judged;
 mod lengths;
 mod observed;
+mod prompts;
 mod schedule;
 mod score;
 mod sweep;

@@ -13,6 +13,7 @@ mod objective;
 mod origin;
 mod overlay;
 mod phase;
+mod prompt;
 mod read;
 mod redact;
 mod reference;
@@ -40,6 +41,7 @@ pub use phase::{
     Also, History, Load, Margin, Phase, PhaseLoad, Recording, Requests, Rhythm, SessionForm, StopRules,
     WhenFull,
 };
+pub use prompt::{CachePolicy, Popularity, SharedPrefix, SystemText, TokenPrompts, TokenizerSource};
 pub use reference::reference;
 pub use resolved::{explained, resolved};
 pub use schema::schema;
@@ -67,6 +69,8 @@ pub struct Scenario {
     pub name: String,
     /// What all random choices follow from; `None` to draw one.
     pub seed: Option<u64>,
+    /// What makes its prompts unlike those of other runs; `None` to draw one.
+    pub salt: Option<u64>,
     /// What its author says of the run, by names of their own.
     pub about: BTreeMap<String, String>,
     /// The server.
@@ -81,6 +85,8 @@ pub struct Scenario {
     pub stop: StopRules,
     /// What of the server's own metrics is looked at; `None` for nothing.
     pub server: Option<ServerWatch>,
+    /// Which files of details are written.
+    pub results: ResultFiles,
     /// The model in the server's memory, where something is said of it.
     pub model: Option<ModelMemory>,
     /// Points at which it is run; `None` to run it once as it is.
@@ -92,6 +98,15 @@ impl Scenario {
     pub fn block_tokens(&self) -> u64 {
         self.server.as_ref().and_then(|server| server.block_size).unwrap_or(BLOCK_TOKENS)
     }
+}
+
+/// Files of results that are written when asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResultFiles {
+    /// `chunks.csv`: a row for each token-bearing event.
+    pub chunks: bool,
+    /// `responses.jsonl`: what models wrote.
+    pub responses: bool,
 }
 
 /// The server under load.
@@ -113,6 +128,10 @@ pub struct Target {
     pub timeouts: Timeouts,
     /// How connections to it are made and measured.
     pub transport: Transport,
+    /// How its tokens are counted; `None` to measure it by a few requests.
+    pub tokenizer: Option<TokenizerSource>,
+    /// Whether its prefix cache is emptied before the run.
+    pub reset_cache: bool,
 }
 
 /// The APIs that the simulated server speaks.
@@ -182,8 +201,14 @@ pub struct Workload {
     pub weight: f64,
     /// Where its prompts come from.
     pub prompt: PromptSource,
+    /// The instructions before them.
+    pub system: Option<SystemText>,
+    /// What of its prompts a server's prefix cache may know.
+    pub cache: CachePolicy,
     /// Longest answer asked for, in tokens, at least 1; not looked at where rows say it.
     pub max_tokens: Distribution,
+    /// Whether answers shall be exactly that long.
+    pub exact_output: bool,
     /// How its answers are checked; `None` where they are not.
     pub score: Option<Rule>,
     /// Whether answers to the very same request are compared. Never without a temperature of 0.
@@ -208,7 +233,7 @@ impl Workload {
     /// Requests that it holds: rows of its data set, or the turns of them, or cells; `None` where it has no end.
     pub fn rows(&self, dataset: Option<&dataset::Dataset>) -> Option<u64> {
         match &self.prompt {
-            PromptSource::Synthetic { .. } => None,
+            PromptSource::Synthetic { .. } | PromptSource::Tokens(_) => None,
             PromptSource::Dataset(_) => dataset.map(dataset::Dataset::all_turns),
             PromptSource::Needle(form) => Some(form.cells().into()),
         }
@@ -217,7 +242,7 @@ impl Workload {
     /// What follows its last row; `None` where it has no rows.
     pub fn when_exhausted(&self) -> Option<dataset::WhenExhausted> {
         match &self.prompt {
-            PromptSource::Synthetic { .. } => None,
+            PromptSource::Synthetic { .. } | PromptSource::Tokens(_) => None,
             PromptSource::Dataset(source) => Some(source.when_exhausted),
             PromptSource::Needle(_) => Some(dataset::WhenExhausted::Stop),
         }
@@ -231,12 +256,15 @@ impl Workload {
 
 /// Where prompts come from.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each workload")]
 pub enum PromptSource {
     /// Made-up text.
     Synthetic {
         /// Length of each prompt in words, at least 1.
         words: u64,
     },
+    /// Made-up text of a planned length.
+    Tokens(TokenPrompts),
     /// Rows of a file.
     Dataset(dataset::Source),
     /// Needles hidden in text.

@@ -6,6 +6,7 @@
 mod dataset;
 mod lengths;
 mod phase;
+mod prompt;
 mod score;
 mod sim;
 mod sweep;
@@ -22,7 +23,7 @@ use super::source::{self, Document, Layers};
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
-    Connections, Endpoint, History, Load, Loaded, NeedleForm, Phase, PromptSource, RequestOptions,
+    Connections, Endpoint, History, Load, Loaded, Phase, PromptSource, RequestOptions, ResultFiles,
     SIMULATED_APIS, Scenario, Secret, SessionForm, Target, Timeouts, Workload,
 };
 use super::{model, objective, server, transport};
@@ -111,6 +112,7 @@ fn attempt(document: &Document) -> (Option<Scenario>, Diagnostics) {
 fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
     let name = top.value("name", Field::name);
     let seed = top.value("seed", Field::integer);
+    let salt = top.value("salt", Field::integer);
     let about = top.free("about").map(|table| about(top, table)).unwrap_or_default();
     let target = top.table("target").and_then(|fields| target(&fields));
     let request = top.table("request").and_then(|fields| request(&fields));
@@ -145,6 +147,11 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
             help,
         );
     }
+    let results = top.table("results").and_then(|fields| {
+        let (chunks, responses) =
+            (fields.value("chunks", Field::boolean), fields.value("responses", Field::boolean));
+        Some(ResultFiles { chunks: chunks?, responses: responses? })
+    });
     let objectives = objectives(top, phases.as_deref(), workloads.as_deref());
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
     let server = top.has("server").then(|| top.table("server")).flatten();
@@ -172,12 +179,14 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
     Some(Scenario {
         name: name?,
         seed,
+        salt,
         about,
         target: target?,
         workloads,
         phases,
         objectives: objectives?,
         stop: stop?,
+        results: results?,
         server,
         model,
         sweep,
@@ -284,6 +293,8 @@ fn target(fields: &Fields<'_>) -> Option<Target> {
         Some(Timeouts { connect: connect?, first_token: first_token?, idle: idle?, total })
     });
     let transport = transport::read(fields, endpoint.as_ref());
+    let tokenizer = prompt::tokenizer(fields);
+    let reset_cache = fields.value("reset_cache", Field::boolean);
     Some(Target {
         endpoint: endpoint?,
         api: api?,
@@ -293,6 +304,8 @@ fn target(fields: &Fields<'_>) -> Option<Target> {
         headers,
         timeouts: timeouts?,
         transport: transport?,
+        tokenizer: tokenizer?,
+        reset_cache: reset_cache?,
     })
 }
 
@@ -453,15 +466,20 @@ fn needs_stream(metric: SloMetric) -> bool {
 fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Option<Workload> {
     let name = fields.value("name", Field::name);
     let weight = fields.value("weight", Field::number);
-    let prompt = fields.table("prompt").and_then(|fields| prompt(&fields));
+    let prompt = fields.table("prompt").and_then(|fields| prompt::prompt(&fields));
+    let system = prompt::system(fields);
+
     let own = fields.table("request").map(|fields| {
         let stream = fields.own("stream", Field::boolean);
         let temperature = fields.own("temperature", Field::number);
         (stream, temperature, fields.own("max_tokens", Field::tokens), extra(&fields))
     });
-    let of_rows = fields.table("output").is_some_and(|fields| says_dataset(&fields));
-    let length = fields.table("output").filter(|_| !of_rows).and_then(|fields| {
-        if fields.has("max_tokens") { Some(lengths::distribution(&fields, "max_tokens")) } else { None }
+    let output = fields.table("output");
+    let of_rows = output.as_ref().is_some_and(says_dataset);
+    let output = output.map(|fields| {
+        let states = !of_rows && fields.has("max_tokens");
+        let length = states.then(|| lengths::distribution(&fields, "max_tokens"));
+        (length, fields.value("exact", Field::boolean))
     });
     let score = fields.has("score").then(|| fields.table("score")).flatten();
     let score = score.map(|fields| score::rule(&fields));
@@ -482,9 +500,10 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
         report_unmeasurable(fields, name.as_deref(), &slo, [&own_limits, all]);
     }
     let default_length = Distribution::Fixed(max_tokens.unwrap_or(defaults.max_tokens));
+    let (length, exact) = output?;
     let max_tokens = length.unwrap_or(Some(default_length))?;
     let session = session.map_or(Some(None), |session| session.map(Some))?;
-    let mut prompt = prompt?;
+    let (mut prompt, system) = (prompt?, system?);
     match &mut prompt {
         PromptSource::Dataset(source) => source.uses_output_tokens = of_rows,
         _ if of_rows => {
@@ -496,6 +515,7 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
     if let Some(session) = &session {
         check_session(fields, session, &mut prompt);
     }
+    let cache = prompt::cache(fields, &prompt, system.as_ref())?;
     let score = score.map_or(Some(None), |score| score.map(Some))?;
     score::check_truths(fields, score.as_ref(), &prompt);
     let consistency = score::consistency(fields, score.is_some(), request.temperature)?;
@@ -503,7 +523,10 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
         name: name?,
         weight: weight?,
         prompt,
+        system,
+        cache,
         max_tokens,
+        exact_output: exact?,
         score,
         consistency,
         session,
@@ -525,7 +548,7 @@ fn check_session(fields: &Fields<'_>, session: &SessionForm, prompt: &mut Prompt
             let message = "every needle is asked for on its own, not in conversations";
             fields.problems.error(fields.place("session"), message, "leave `session` out");
         }
-        PromptSource::Synthetic { .. } => {
+        PromptSource::Synthetic { .. } | PromptSource::Tokens(_) => {
             if session.turns.is_none() {
                 let message = "conversations of made-up prompts need `turns`";
                 fields.problems.error(fields.place("session"), message, "add `turns = 5`");
@@ -550,43 +573,6 @@ fn report_unmeasurable(fields: &Fields<'_>, name: Option<&str>, slo: &Slo, set_b
         let help = "set `stream = true`, or limit `e2e` instead";
         fields.problems.error(place.and_then(|(_, place)| *place), message, help);
     }
-}
-
-fn prompt(fields: &Fields<'_>) -> Option<PromptSource> {
-    if fields.has("synthetic") {
-        let words = fields.table("synthetic")?.value("words", Field::integer)?;
-        return Some(PromptSource::Synthetic { words });
-    }
-    if fields.has("needle") {
-        return needle(&fields.table("needle")?).map(PromptSource::Needle);
-    }
-    if !fields.has("dataset") {
-        return None;
-    }
-    dataset::read(&fields.table("dataset")?).map(PromptSource::Dataset)
-}
-
-fn needle(fields: &Fields<'_>) -> Option<NeedleForm> {
-    let depths = fields.value("depths", Field::numbers);
-    let lengths = fields.value("lengths", Field::token_list);
-    let repeats = fields.value("repeats", Field::integer);
-    let distractors = fields.value("distractors", Field::integer);
-    let (depths, lengths) = (depths?, lengths?);
-    let (repeats, distractors) = (u32::try_from(repeats?).ok()?, u32::try_from(distractors?).ok()?);
-    if depths.iter().any(|depth| *depth > 1.0) {
-        let help = "0 is the beginning of the prompt, 1 its end";
-        fields.problems.error(fields.place("depths"), "a depth is a share from 0 to 1", help);
-    }
-    let least = NeedleForm::shortest(distractors);
-    if lengths.iter().any(|length| *length < least) {
-        let message = format!("a prompt needs {least} tokens to hide the needle and its distractors");
-        fields.problems.error(
-            fields.place("lengths"),
-            message,
-            "make it longer, or ask for fewer distractors",
-        );
-    }
-    Some(NeedleForm { depths, lengths, repeats, distractors })
 }
 
 pub(super) fn existing_file(field: Field<'_>, problems: &Problems<'_>) -> Result<PathBuf, Refusal> {

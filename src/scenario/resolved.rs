@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::tree;
 use super::{
-    Axis, Endpoint, Loaded, Origins, PromptSource, Scenario, ServerWatch, Sweep, Transport, Workload,
+    Axis, Endpoint, Loaded, Origins, Popularity, PromptSource, Scenario, ServerWatch, Sweep, SystemText,
+    TokenPrompts, TokenizerSource, Transport, Workload,
 };
 use crate::score::{Kind, Rule};
 use crate::stats::metrics::{Unit, metric};
@@ -34,6 +35,7 @@ fn write(scenario: &Scenario, origins: Option<&Origins>) -> String {
     let mut out = Lines { text: String::new(), table: String::new(), origins };
     out.put("name", quoted(&scenario.name));
     out.maybe("seed", scenario.seed);
+    out.maybe("salt", scenario.salt);
     if !scenario.about.is_empty() {
         out.header("[about]", "about.");
     }
@@ -49,6 +51,9 @@ fn write(scenario: &Scenario, origins: Option<&Origins>) -> String {
     }
     scenario.objectives.iter().for_each(|objective| write_objective(&mut out, objective));
     phase::write_stop(&mut out, &scenario.stop);
+    out.header("[results]", "results.");
+    out.put("chunks", scenario.results.chunks);
+    out.put("responses", scenario.results.responses);
     if let Some(server) = &scenario.server {
         write_server(&mut out, server);
     }
@@ -82,6 +87,12 @@ fn write_target(out: &mut Lines, scenario: &Scenario) {
     out.put("timeouts.first_token", quoted(&write_duration(target.timeouts.first_token)));
     out.put("timeouts.idle", quoted(&write_duration(target.timeouts.idle)));
     out.maybe("timeouts.total", target.timeouts.total.map(|total| quoted(&write_duration(total))));
+    match &target.tokenizer {
+        None => {}
+        Some(TokenizerSource::Server) => out.put("tokenizer.endpoint", quoted("server")),
+        Some(TokenizerSource::File(path)) => out.put("tokenizer.file", quoted(&path.to_string_lossy())),
+    }
+    out.put("reset_cache", target.reset_cache);
     write_transport(out, &target.transport);
 }
 
@@ -149,6 +160,7 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             out.put("prompt.needle.repeats", form.repeats);
             out.put("prompt.needle.distractors", form.distractors);
         }
+        PromptSource::Tokens(prompts) => write_tokens(out, prompts),
         PromptSource::Dataset(set) => {
             out.put("prompt.dataset.path", quoted(&set.path.to_string_lossy()));
             out.maybe("prompt.dataset.format", set.format.map(|format| quoted(format.name())));
@@ -170,10 +182,18 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             }
         }
     }
+    match &workload.system {
+        None => {}
+        Some(SystemText::Text(text)) => out.put("system.text", quoted(text)),
+        Some(SystemText::File { path, .. }) => out.put("system.path", quoted(&path.to_string_lossy())),
+        Some(SystemText::Tokens(tokens)) => out.put("system.tokens", tokens),
+    }
+    out.put("cache", quoted(workload.cache.name()));
     match workload.uses_output_tokens() {
         true => out.put("output.max_tokens", quoted("dataset")),
         false => lengths::write(out, "output.max_tokens", &workload.max_tokens),
     }
+    out.put("output.exact", workload.exact_output);
     if let Some(rule) = &workload.score {
         write_score(out, rule);
     }
@@ -237,6 +257,20 @@ fn write_score(out: &mut Lines, rule: &Rule) {
         }
     }
     out.put(&format!("score.{}.marked_only", rule.kind().name()), rule.is_marked_only());
+}
+
+fn write_tokens(out: &mut Lines<'_>, prompts: &TokenPrompts) {
+    lengths::write(out, "prompt.synthetic.tokens", &prompts.tokens);
+    let Some(prefix) = &prompts.shared_prefix else { return };
+    let key = |name: &str| format!("prompt.synthetic.shared_prefix.{name}");
+    out.put(&key("tokens"), prefix.tokens);
+    out.put(&key("groups"), prefix.groups);
+    match prefix.popularity {
+        Popularity::Uniform => out.put(&key("popularity.order"), quoted("uniform")),
+        Popularity::RoundRobin => out.put(&key("popularity.order"), quoted("round_robin")),
+        Popularity::Zipf(exponent) => out.put(&key("popularity.zipf"), number(exponent)),
+    }
+    out.put(&key("fill"), prefix.fill);
 }
 
 fn write_objective(out: &mut Lines, objective: &Objective) {

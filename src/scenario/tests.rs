@@ -214,7 +214,6 @@ fn places(table: &str) -> Vec<String> {
         // Members of a list that is not there; see `further_loads_and_sessions_are_read_as_written`.
         "phase" if rest == ".also" => Vec::new(),
         "objective" => Vec::new(),
-        // Nor here; see `lengths`.
         "distribution" if rest == ".mix" => Vec::new(),
         "phase" => vec![format!("phase.p{rest}.")],
         "distribution" => vec![format!("workload.w.output.max_tokens{rest}.")],
@@ -553,94 +552,98 @@ fn a_resolved_scenario_has_every_default_and_no_secret() {
     let PromptSource::Dataset(set) = &scenario.workloads[1].prompt else { panic!() };
     let folder = set.path.parent().unwrap().to_str().unwrap().to_owned();
     insta::assert_snapshot!(resolved(&scenario).replace(&folder, "/folder"), @r#"
-name = "documents"
-seed = 7
+    name = "documents"
+    seed = 7
 
-[about]
-"driver of" = "2025-01-02"
-hardware = "4 × 80 GB"
-share = "0.5"
-tensor_parallel = "4"
+    [about]
+    "driver of" = "2025-01-02"
+    hardware = "4 × 80 GB"
+    share = "0.5"
+    tensor_parallel = "4"
 
-[target]
-url = "https://example.org:8443/api/openai"
-api = "chat"
-model = "qwen2.5-72b"
-length_member = "max_tokens"
-# headers.authorization = … (values of headers are not stored)
-# headers.x-tenant = … (values of headers are not stored)
-timeouts.connect = "1s"
-timeouts.first_token = "2m"
-timeouts.idle = "3s"
-timeouts.total = "1h500ms"
-ready_within = "30s"
-connections = "reuse"
-tls.insecure = false
-http = "auto"
-stamps = "kernel"
+    [target]
+    url = "https://example.org:8443/api/openai"
+    api = "chat"
+    model = "qwen2.5-72b"
+    length_member = "max_tokens"
+    # headers.authorization = … (values of headers are not stored)
+    # headers.x-tenant = … (values of headers are not stored)
+    timeouts.connect = "1s"
+    timeouts.first_token = "2m"
+    timeouts.idle = "3s"
+    timeouts.total = "1h500ms"
+    ready_within = "30s"
+    connections = "reuse"
+    tls.insecure = false
+    http = "auto"
+    stamps = "kernel"
 
-[[workload]]
-name = "documents"
-weight = 3
-prompt.synthetic.words = 200
-output.max_tokens.uniform.min = 64
-output.max_tokens.uniform.max = 512
-slo.ttft = "5s"
-slo.tpot = "80ms"
-request.stream = true
-request.temperature = 0.7
-request.extra.chat_template_kwargs = { "enable thinking" = false, list = [1.5, "a\u007f\n", -3] }
-request.extra.top_k = 1
+    [[workload]]
+    name = "documents"
+    weight = 3
+    prompt.synthetic.words = 200
+    output.max_tokens.uniform.min = 64
+    output.max_tokens.uniform.max = 512
+    slo.ttft = "5s"
+    slo.tpot = "80ms"
+    request.stream = true
+    request.temperature = 0.7
+    request.extra.chat_template_kwargs = { "enable thinking" = false, list = [1.5, "a\u007f\n", -3] }
+    request.extra.top_k = 1
 
-[[workload]]
-name = "problems"
-weight = 0.5
-prompt.dataset.path = "/folder/rows.jsonl"
-prompt.dataset.format = "gsm8k"
-prompt.dataset.shuffle = true
-prompt.dataset.when_exhausted = "repeat"
-output.max_tokens = 2048
-slo.ttft = "2s"
-slo.tpot = "80ms"
-request.stream = true
-request.temperature = 1
-request.extra.chat_template_kwargs = { "enable thinking" = false, list = [1.5, "a\u007f\n", -3] }
-request.extra.top_k = 2
+    [[workload]]
+    name = "problems"
+    weight = 0.5
+    prompt.dataset.path = "/folder/rows.jsonl"
+    prompt.dataset.format = "gsm8k"
+    prompt.dataset.shuffle = true
+    prompt.dataset.when_exhausted = "repeat"
+    output.max_tokens = 2048
+    slo.ttft = "2s"
+    slo.tpot = "80ms"
+    request.stream = true
+    request.temperature = 1
+    request.extra.chat_template_kwargs = { "enable thinking" = false, list = [1.5, "a\u007f\n", -3] }
+    request.extra.top_k = 2
 
-[[phase]]
-name = "warm"
-requests = 100
-warm_up = "0s"
-cool_down = "0s"
-measure = false
-load.closed.users = 4
-load.closed.think = "0s"
-load.closed.ramp_up = "0s"
+    [[phase]]
+    name = "warm"
+    requests = 100
+    warm_up = "0s"
+    cool_down = "0s"
+    measure = false
+    load.closed.users = 4
+    load.closed.think = "0s"
+    load.closed.ramp_up = "0s"
 
-[[phase]]
-name = "steady"
-duration = "5m"
-warm_up = "30s"
-cool_down = "0s"
-measure = true
-drain = "0s"
-load.poisson.rate = "90/min"
-load.poisson.max_in_flight = 512
-load.poisson.when_full = "drop"
+    [[phase]]
+    name = "steady"
+    duration = "5m"
+    warm_up = "30s"
+    cool_down = "0s"
+    measure = true
+    drain = "0s"
+    load.poisson.rate = "90/min"
+    load.poisson.max_in_flight = 512
+    load.poisson.when_full = "drop"
 
-[[phase]]
-name = "even"
-requests = 9
-warm_up = "0s"
-cool_down = "0s"
-measure = true
-load.constant.rate = "6/min"
-load.constant.when_full = "drop"
+    [[phase]]
+    name = "even"
+    requests = 9
+    warm_up = "0s"
+    cool_down = "0s"
+    measure = true
+    load.constant.rate = "6/min"
+    load.constant.when_full = "drop"
 
-[stop]
-error_share = 0.5
-over_saturated = false
-"#);
+    [stop]
+    error_share = 0.5
+    over_saturated = false
+
+    [results]
+    chunks = false
+    responses = false
+    "#);
 }
 
 /// The scenario read again from its resolved form in a folder of its own, headers given anew.

@@ -3,10 +3,10 @@
 //! Rows are kept apart by phase and workload. `all` joins workloads, and those phases that count; it is
 //! computed over their values together, never from their percentiles.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::censored::Bounded;
-use super::effective::{BLOCKS, dependence_where, effective_count};
+use super::effective::{BLOCKS, block_dispersion, dependence_where, effective_count};
 use super::histogram::{Bucket, Histogram};
 use super::interval::{Interval, of_rate, of_share};
 use super::metrics::{FinishReason, METRICS, Metric, Source, failing_outcomes};
@@ -66,8 +66,8 @@ pub struct Fold {
     pub(super) repeat: Option<u32>,
     pub(super) phases: Vec<Phase>,
     workloads: Vec<WorkloadSetup>,
-    /// Rows of data sets that were asked, by workload.
-    asked: BTreeMap<u32, BTreeSet<u64>>,
+    /// Rows of data sets that were asked, each with the session that asked it first, by workload.
+    asked: BTreeMap<u32, BTreeMap<u64, u64>>,
 }
 
 #[derive(Clone, Debug)]
@@ -181,8 +181,10 @@ impl Fold {
         let is_checked = record.grade.is_some() || record.outcome != Outcome::Ok;
         tally.unchecked += u64::from(scored && record.measured && !is_checked);
         if let Some(row) = record.planned.dataset_row.filter(|_| record.sent.is_some()) {
-            let is_new = self.asked.entry(workload).or_default().insert(row);
-            tally.repeated += u64::from(record.measured && !is_new);
+            // The turns of one conversation are of one row, and none asks what another did.
+            let session = record.planned.session;
+            let first = *self.asked.entry(workload).or_default().entry(row).or_insert(session);
+            tally.repeated += u64::from(record.measured && first != session);
         }
     }
 
@@ -529,9 +531,10 @@ fn effective_answers(ttft: &Sample) -> Option<f64> {
         return None;
     }
     let p90 = Percentile::P90.nearest_rank(&ttft.sorted)?;
-    let tau = dependence_where(&ttft.series, |value| *value > p90)?;
+    let is_slow = |value: &f64| *value > p90;
+    let (seen, tau) = (block_dispersion(&ttft.series, is_slow)?, dependence_where(&ttft.series, is_slow)?);
     let count = ttft.series.len();
-    Some(if tau > NOTICEABLE { effective_count(count, tau) } else { count as f64 })
+    Some(if seen > NOTICEABLE { effective_count(count, tau) } else { count as f64 })
 }
 
 /// p99 over rows of the longest time that bytes lay before they were read.

@@ -62,6 +62,12 @@ fn the_capacity_is_found_to_three_percent_and_again_from_the_files() {
     std::fs::remove_file(sandbox.path("a/analysis.csv")).unwrap();
     let again = sandbox.tonnage(&["report", "a"]).expect(0).out;
     assert_eq!(results.text("analysis.csv"), written);
+    let object = sandbox.tonnage(&["report", "a", "--json"]).expect(0).out;
+    let object: serde_json::Value = serde_json::from_str(&object).unwrap();
+    let found = object["analysis"].as_array().unwrap();
+    assert_eq!(found.len(), rows.len());
+    let fitted = found.iter().find(|row| row["term"] == "fitted").unwrap();
+    assert!((fitted["value"].as_f64().unwrap() / truth - 1.0).abs() < 0.03, "{fitted}");
     let of_analysis = |text: &str| {
         let start = text.find("\nanalysis\n").unwrap();
         text[start..]

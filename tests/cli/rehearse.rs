@@ -1,6 +1,6 @@
 //! Rehearsals: exact, repeatable, without server or key.
 
-use super::results::{Results, TABLES};
+use super::results::{Results, Row, TABLES};
 use super::sandbox::{Sandbox, eventually};
 use super::usage::QUICK;
 
@@ -112,4 +112,51 @@ fn a_signal_ends_a_long_rehearsal_with_whole_files() {
         assert!(results.count("cancelled") <= 8 && results.count("ok") > 100);
         assert!(results.read_by_python() > 100);
     }
+}
+
+#[test]
+fn details_asked_for_are_written_and_no_figure_needs_them() {
+    let scenario = format!("{TWO_LOADS}\n[results]\nchunks = true\nresponses = true\n");
+    let sandbox = Sandbox::with(&scenario);
+    let ended = sandbox.tonnage(&["rehearse", "x.toml", "--quiet", "--out", "r"]);
+    assert!(matches!(ended.code, Some(0 | 4)), "{ended:#?}");
+    let results = Results::at(sandbox.path("r"));
+    let rows = results.rows("requests.csv");
+    let events = |row: &Row| row["events"].parse::<usize>().unwrap_or(0);
+    let chunks = results.rows("chunks.csv");
+    assert_eq!(chunks.len(), rows.iter().map(events).sum::<usize>());
+    let row = rows.iter().find(|row| events(row) > 3).unwrap();
+    let own: Vec<_> = chunks.iter().filter(|chunk| chunk["request"] == row["request"]).collect();
+    assert_eq!(own.len(), events(row));
+    assert_eq!(
+        (&own[0]["t_s"], own[0]["gap_ms"].as_str(), own[0]["event"].as_str()),
+        (&row["first_token_s"], "", "1")
+    );
+    assert_eq!(own.last().unwrap()["t_s"], row["last_token_s"]);
+
+    let text = results.text("responses.jsonl");
+    let responses: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(responses.len(), rows.iter().filter(|row| !row["sent_s"].is_empty()).count());
+    for response in &responses {
+        let words = response["answer"].as_str().unwrap().split_whitespace().count();
+        let request = response["request"].to_string();
+        let row = rows.iter().find(|row| row["request"] == request).unwrap();
+        assert_eq!(
+            (words > 0, response["cut"].as_bool()),
+            (row["outcome"] == "ok", Some(false)),
+            "{response}"
+        );
+    }
+    assert_eq!(results.manifest()["left_out"]["chunks"], 0);
+
+    let told = sandbox.tonnage(&["report", "r", "--csv"]).expect(0).out;
+    for file in ["chunks.csv", "responses.jsonl"] {
+        std::fs::remove_file(sandbox.path("r").join(file)).unwrap();
+    }
+    assert_eq!(sandbox.tonnage(&["report", "r", "--csv"]).expect(0).out, told);
+    let plain = Sandbox::with(TWO_LOADS);
+    plain.tonnage(&["rehearse", "x.toml", "--quiet", "--out", "r"]);
+    assert!(!plain.has("r/chunks.csv") && !plain.has("r/responses.jsonl"));
+    assert!(Results::at(plain.path("r")).text("requests.csv") == results.text("requests.csv"));
 }

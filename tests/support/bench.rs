@@ -92,6 +92,7 @@ pub(crate) fn settings() -> Settings {
         path: "/v1/chat/completions".to_owned(),
         models_path: "/v1/models".to_owned(),
         health_path: "/health".to_owned(),
+        keeps_texts: false,
         api: Api::Chat,
         headers: vec![(AUTHORIZATION, key), header_of("x-tenant", "load-test")],
         timeouts: Timeouts {

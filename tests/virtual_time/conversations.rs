@@ -23,7 +23,7 @@ seed = 7
 url = "http://virtual.test"
 [[workload]]
 name = "talk"
-prompt.dataset = "talk.json"
+prompt.dataset.path = "talk.json"
 {session}
 [[phase]]
 name = "p"
@@ -133,4 +133,16 @@ fn a_turn_that_fails_ends_its_conversation() {
         _ => Answer::tokens(ms(90), ms(10), 2),
     });
     assert_eq!(play.column("outcome"), ["ok", "http_error", "skipped", "ok", "ok", "ok"]);
+}
+
+#[test]
+fn turns_of_one_row_repeat_nothing_and_a_second_session_of_it_does() {
+    let found = |requests: u32| {
+        let phase = format!("requests = {requests}\nload.closed = 1");
+        let again = "prompt.dataset.when_exhausted = \"repeat\"";
+        let scenario = talk(again, &phase).scripted(quick);
+        scenario.found().contains(&"repeated_rows")
+    };
+    assert!(!found(6));
+    assert!(found(12));
 }

@@ -14,22 +14,24 @@ use tonnage::client::{Client, Connector, Settings};
 use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
 use tonnage::dataset::{self, Dataset};
-use tonnage::plan::compose::Salt;
-use tonnage::plan::composer::{Composer, Form, Prompts};
+use tonnage::plan::compose::{Form, Prompts, Salt, System, TokenPrompts};
+use tonnage::plan::composer::Composer;
 use tonnage::plan::shard::Shard;
 use tonnage::plan::{Plan, row_orders};
 use tonnage::protocol::BodyOptions;
 use tonnage::record::{EndedBy, Event};
 use tonnage::results::manifest::{
-    ClientEntry, ClockKind, FORMAT, Manifest, PhaseEntry, State, Timeouts, VerdictEntry, WorkloadEntry,
+    ClientEntry, ClockKind, FORMAT, LeftOut, Manifest, PhaseEntry, State, Timeouts, VerdictEntry,
+    WorkloadEntry,
 };
 use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
+use tonnage::run::calibrate::unmeasured;
 use tonnage::run::stop::{Stop, StopSwitch};
 use tonnage::run::{Ending, Run};
-use tonnage::scenario::{Load, Overrides, Phase, PromptSource, Scenario, Transport, parse};
+use tonnage::scenario::{Load, Overrides, Phase, PromptSource, Scenario, SystemText, Transport, parse};
 use tonnage::seed::Seed;
-use tonnage::sim::{Options, Profile, Server};
+use tonnage::sim::{Options, Profile, Server, TEMPLATE_TOKENS_PER_MESSAGE};
 use tonnage::stats::analysis::{Known, Step};
 use tonnage::stats::{AnalysisRow, Finding, SummaryRow, TimelineRow};
 use tonnage::units::Nanos;
@@ -160,7 +162,7 @@ impl Stage {
 
     fn datasets<'a>(&self, scenario: &'a Scenario) -> Vec<Option<(&'a dataset::Source, Arc<Dataset>)>> {
         let datasets = scenario.workloads.iter().map(|workload| match &workload.prompt {
-            PromptSource::Synthetic { .. } | PromptSource::Needle(_) => None,
+            PromptSource::Synthetic { .. } | PromptSource::Tokens(_) | PromptSource::Needle(_) => None,
             PromptSource::Dataset(source) => Some((source, Arc::new(Dataset::scan(source).unwrap()))),
         });
         datasets.collect()
@@ -180,8 +182,19 @@ impl Stage {
             prompts: match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
                 (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
+                (PromptSource::Tokens(prompts), _) => {
+                    let prefix = prompts.shared_prefix.map_or(0, |prefix| prefix.tokens);
+                    let template = TEMPLATE_TOKENS_PER_MESSAGE;
+                    Prompts::Tokens(TokenPrompts { overhead_tokens: template, ..unmeasured(prefix) })
+                }
                 (_, dataset) => Prompts::Rows(Arc::clone(&dataset.as_ref().unwrap().1)),
             },
+            system: match &workload.system {
+                None => System::None,
+                Some(SystemText::Text(text) | SystemText::File { text, .. }) => System::Text(text.clone()),
+                Some(SystemText::Tokens(tokens)) => System::Tokens(*tokens),
+            },
+            cache: workload.cache,
             history: workload.history(dataset.as_ref().map(|(_, dataset)| &**dataset)),
             options: BodyOptions {
                 model: "m".to_owned(),
@@ -241,6 +254,7 @@ impl Stage {
             path: scenario.target.api.path().to_owned(),
             models_path: "/v1/models".to_owned(),
             health_path: "/health".to_owned(),
+            keeps_texts: scenario.results.responses,
             api: scenario.target.api,
             headers: Vec::new(),
             timeouts: scenario.target.timeouts,
@@ -249,7 +263,8 @@ impl Stage {
         let client = Client::new(clock.clone(), connector, settings).unwrap();
         let results = tempfile::tempdir().unwrap();
         let manifest = Manifest { shard: self.shard.to_text(), ..manifest(&scenario) };
-        let writer = Writer::create(&Place::Exact(results.path().join("run")), &manifest, "").unwrap();
+        let mut writer = Writer::create(&Place::Exact(results.path().join("run")), &manifest, "").unwrap();
+        writer.begin_details(scenario.results.chunks, scenario.results.responses).unwrap();
         let desk = Rc::new(RefCell::new((
             Vec::new(),
             Collector::new(&scenario, writer).of_shard(self.shard).analysing(true),
@@ -446,6 +461,8 @@ fn manifest(scenario: &Scenario) -> Manifest {
         block_tokens: None,
         server: Vec::new(),
         memory: None,
+        left_out: LeftOut::default(),
+        lengths: Vec::new(),
         about: BTreeMap::new(),
         objectives: Vec::new(),
         verdict: None,

@@ -61,6 +61,7 @@ fn preview(sound: &Sound) -> Value {
         "workloads": workloads
             .map(|((workload, course), dataset)| self::workload(&workload.name, course, dataset.as_deref()))
             .collect::<Vec<_>>(),
+        "prompt_tokens": preview.prompt_tokens,
         "output_tokens_at_most": preview.output_tokens,
         "memory": scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
         "exact": preview.is_exact,
@@ -118,6 +119,7 @@ fn workload(name: &str, course: &WorkloadPreview, dataset: Option<&Dataset>) -> 
         "name": name,
         "share": course.share,
         "requests": course.requests,
+        "prompt_tokens": course.prompt_tokens.map(lengths),
         "prompt_words": course.prompt_words.map(lengths),
         "prompt_characters": course.prompt_characters.map(lengths),
         "output_tokens_at_most": course.output_tokens.map(lengths),
@@ -182,6 +184,7 @@ fn requests(sound: &Sound, most: u64) -> Value {
             "think_s": listed.turn.think.as_secs_f64(),
             "workload": scenario.workloads[planned.workload as usize].name,
             "dataset_row": planned.dataset_row,
+            "prompt_tokens": planned.prompt_tokens_planned,
             "output_tokens_at_most": planned.output_tokens_planned,
         })
     };

@@ -1,6 +1,7 @@
 //! Lengths of prompts and answers, in short.
 
 use crate::dataset::Dataset;
+use crate::scenario::History;
 use crate::stats::Percentile;
 
 /// How a number of lengths lie: smallest, percentiles, largest.
@@ -42,7 +43,7 @@ impl Lengths {
 
     /// Of what a data set asks turn by turn, in words and, where it is text, in characters: of all rows, or of as many as are soon
     /// read, taken at equal distances; `None` if none can be read.
-    pub(super) fn of_prompts(dataset: &Dataset) -> Option<(Lengths, Option<Lengths>)> {
+    pub(super) fn of_prompts(dataset: &Dataset, history: History) -> Option<(Lengths, Option<Lengths>)> {
         let rows = u64::from(dataset.rows());
         if dataset.is_sized() {
             let stated = dataset.lengths().iter().filter_map(|lengths| lengths.prompt);
@@ -54,8 +55,10 @@ impl Lengths {
         for i in 0..count {
             // A row that has gone since the scan is a matter for the run.
             let Ok(row) = dataset.row((i * rows / count) as u32) else { continue };
-            for turn in &row.turns {
-                let texts = || turn.said.iter().map(|message| message.content.as_str());
+            for (index, turn) in row.turns.iter().enumerate() {
+                let system = row.system.iter().filter(|_| index == 0 || history == History::None);
+                let said = turn.said.iter().map(|message| &message.content);
+                let texts = || system.clone().chain(said.clone());
                 words.push(texts().map(|text| text.split_whitespace().count() as u64).sum());
                 characters.push(texts().map(|text| text.chars().count() as u64).sum());
             }
@@ -80,7 +83,7 @@ mod tests {
 
     #[test]
     fn prompts_are_counted_in_words_and_in_characters() {
-        let (words, characters) = Lengths::of_prompts(&dataset(100)).unwrap();
+        let (words, characters) = Lengths::of_prompts(&dataset(100), History::None).unwrap();
         let characters = characters.unwrap();
         assert_eq!(words, Lengths { min: 1, p50: 50, p90: 90, p99: 99, max: 100, is_sampled: false });
         assert_eq!((characters.min, characters.p50, characters.max), (2, 100, 200));
@@ -89,7 +92,7 @@ mod tests {
 
     #[test]
     fn of_many_prompts_some_are_taken_from_all_over_the_file() {
-        let (words, _) = Lengths::of_prompts(&dataset(2_500)).unwrap();
+        let (words, _) = Lengths::of_prompts(&dataset(2_500), History::None).unwrap();
         assert!(words.is_sampled);
         assert_eq!((words.min, words.p50), (1, 1_248));
     }

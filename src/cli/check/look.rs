@@ -13,7 +13,7 @@ use super::preview::{AlsoPreview, PhasePreview, ends_with_the_server};
 use crate::dataset::{Dataset, WhenExhausted};
 use crate::plan::{End, Plan, Start, Turn};
 use crate::record::EndedBy;
-use crate::scenario::{Load, Margin, Phase, Requests, Scenario, Workload};
+use crate::scenario::{Load, Margin, Phase, PromptSource, Requests, Scenario, Workload};
 
 /// Most sessions that are walked, all phases together.
 pub(super) const MOST_WALKED: u64 = 100_000;
@@ -36,6 +36,8 @@ pub(super) struct Look<'a> {
     most: u64,
     /// Output tokens of the sessions walked, by workload.
     pub(super) walked: Vec<Vec<u64>>,
+    /// Lengths drawn for their prompts, in tokens, by workload.
+    pub(super) prompts: Vec<Vec<u64>>,
     /// Requests of each workload so far, about; `None` once they depend on the server.
     pub(super) requests: Vec<Option<f64>>,
     /// Whether what earlier phases have sent depends on the server.
@@ -128,6 +130,7 @@ impl<'a> Look<'a> {
             service_time,
             most: (most / loads.max(1)).max(1),
             walked: vec![Vec::new(); scenario.workloads.len()],
+            prompts: vec![Vec::new(); scenario.workloads.len()],
             requests: vec![Some(0.0); scenario.workloads.len()],
             is_open: false,
             is_sampled: false,
@@ -273,11 +276,12 @@ impl<'a> Look<'a> {
                 walk.last = due;
                 walk.measured += if is_measured { session.turns.len() as u64 } else { 0 };
             }
-            for Turn { planned, .. } in session.turns {
+            for Turn { planned, prompt_tokens, .. } in session.turns {
                 walk.planned += 1;
                 let workload = planned.workload as usize;
                 walk.by_workload[workload] += 1;
                 self.walked[workload].extend(planned.output_tokens_planned.map(u64::from));
+                self.prompts[workload].extend(prompt_tokens.map(u64::from));
             }
         }
         // One more step tells a plan that ends here from one that goes on.
@@ -406,6 +410,22 @@ impl<'a> Look<'a> {
             }
             (None, None) => whole,
         }
+    }
+
+    /// Tokens of all prompts, without what conversations carry of earlier turns: those walked where they are those of
+    /// every run, else by their law. `None` where a workload's are not planned in tokens, or its number of requests
+    /// is not known.
+    pub(super) fn prompt_tokens(&self, is_exact: bool) -> Option<u64> {
+        let mut sum = 0.0;
+        for (index, workload) in self.scenario.workloads.iter().enumerate() {
+            let PromptSource::Tokens(prompts) = &workload.prompt else { return None };
+            let requests = self.requests[index]?;
+            sum += match is_exact {
+                true => self.prompts[index].iter().sum::<u64>() as f64,
+                false => requests * prompts.tokens.mean(),
+            };
+        }
+        Some(sum.round() as u64)
     }
 
     /// The most tokens of all answers: those walked where they are those of every run, else by their law.

@@ -9,7 +9,7 @@ use super::lengths::Lengths;
 use super::look::{Look, MOST_WALKED};
 use crate::dataset::Dataset;
 use crate::plan::{Plan, row_orders};
-use crate::scenario::{Load, Phase, PromptSource, Scenario};
+use crate::scenario::{Load, Phase, PromptSource, Scenario, Workload};
 use crate::seed::Seed;
 
 /// What a scenario will do.
@@ -18,6 +18,8 @@ pub(super) struct Preview {
     pub(super) phases: Vec<PhasePreview>,
     /// Its workloads, in order.
     pub(super) workloads: Vec<WorkloadPreview>,
+    /// Tokens of all prompts, as far as they are planned in tokens.
+    pub(super) prompt_tokens: Option<u64>,
     /// The most tokens that all answers together may have; `None` where the number of requests is not known.
     pub(super) output_tokens: Option<u64>,
     /// Whether its counts are those of every run, as far as the server lets it come.
@@ -58,6 +60,9 @@ pub(super) struct WorkloadPreview {
     pub(super) share: Option<f64>,
     /// Requests it will have, about; `None` where that depends on the server.
     pub(super) requests: Option<f64>,
+    /// Lengths planned for its prompts in tokens, or in conversations for what each turn adds; `None` where they are
+    /// not planned in tokens.
+    pub(super) prompt_tokens: Option<Lengths>,
     /// Lengths of its prompts in words; `None` where they cannot be read.
     pub(super) prompt_words: Option<Lengths>,
     /// Lengths of its prompts in characters, where they come from a file.
@@ -73,8 +78,8 @@ pub(super) fn plan(scenario: &Arc<Scenario>, datasets: &[Option<Arc<Dataset>>]) 
 }
 
 /// Lengths of a data set's prompts in words, and in characters where they are texts.
-fn of_rows(dataset: &Dataset) -> (Option<Lengths>, Option<Lengths>) {
-    let (words, characters) = Lengths::of_prompts(dataset).unzip();
+fn of_rows(workload: &Workload, dataset: &Dataset) -> (Option<Lengths>, Option<Lengths>) {
+    let (words, characters) = Lengths::of_prompts(dataset, workload.history(Some(dataset))).unzip();
     (words, characters.flatten())
 }
 
@@ -108,16 +113,17 @@ impl Preview {
             .iter()
             .any(|phase| is_drawn(&phase.requests) || phase.also.iter().any(|also| is_drawn(&also.requests)));
         let is_exact = !look.is_sampled && !look.is_open && !is_any_drawn;
-        let output_tokens = look.output_tokens(is_exact);
+        let (prompt_tokens, output_tokens) = (look.prompt_tokens(is_exact), look.output_tokens(is_exact));
         let workloads = scenario.workloads.iter().zip(datasets).enumerate();
         let workloads = workloads.map(|(index, (workload, dataset))| {
             let (prompt_words, prompt_characters) = match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => (Some(Lengths::all(*words)), None),
                 (PromptSource::Needle(form), _) => (Lengths::of(form.lengths.clone()), None),
-                (PromptSource::Dataset(_), Some(dataset)) => of_rows(dataset),
-                (PromptSource::Dataset(_), None) => (None, None),
+                (PromptSource::Dataset(_), Some(dataset)) => of_rows(workload, dataset),
+                (PromptSource::Tokens(_), _) | (PromptSource::Dataset(_), None) => (None, None),
             };
             WorkloadPreview {
+                prompt_tokens: Lengths::of(std::mem::take(&mut look.prompts[index])),
                 share: look.share(index),
                 requests: look.requests[index],
                 prompt_words,
@@ -126,7 +132,7 @@ impl Preview {
             }
         });
         let (workloads, is_sampled) = (workloads.collect(), look.is_sampled);
-        Preview { phases, workloads, output_tokens, is_exact, is_sampled }
+        Preview { phases, workloads, prompt_tokens, output_tokens, is_exact, is_sampled }
     }
 }
 

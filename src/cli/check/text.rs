@@ -54,9 +54,10 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
 
     let mut rows = vec![["workload", "share", "prompt", "answer, at most"].map(str::to_owned)];
     for (workload, course) in scenario.workloads.iter().zip(&preview.workloads) {
+        let tokens = course.prompt_tokens.map(|tokens| lengths(tokens, "tokens"));
         let words = course.prompt_words.map(|words| lengths(words, "words"));
         let characters = course.prompt_characters.map(|characters| lengths(characters, "characters"));
-        let prompt = words.into_iter().chain(characters).collect::<Vec<_>>().join("; ");
+        let prompt = tokens.into_iter().chain(words).chain(characters).collect::<Vec<_>>().join("; ");
         let answer = course.output_tokens.map_or(NONE.to_owned(), |tokens| lengths(tokens, "tokens"));
         let share = course.share.map_or(NONE.to_owned(), |share| format!("{:.1} %", share * 100.0));
         rows.push([workload.name.clone(), share, prompt, answer]);
@@ -69,6 +70,10 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
             writeln!(out, "data of {}: {}", workload.name, data(dataset))?;
         }
     }
+    if let Some(tokens) = preview.prompt_tokens {
+        let about = if preview.is_exact { "" } else { "about " };
+        writeln!(out, "prompts: {about}{} tokens in all", grouped(tokens))?;
+    }
     match preview.output_tokens {
         Some(tokens) => {
             let about = if preview.is_exact { "" } else { "about " };
@@ -80,7 +85,12 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
         writeln!(out, "{}", memory(&MemoryEntry::new(model, scenario.block_tokens())))?;
     }
     let drains = if scenario.phases.len() > 1 { "Times leave out how long each phase drains. " } else { "" };
-    writeln!(out, "{drains}Prompts are counted in words: how many tokens they are, the model decides.")?;
+    let in_words = preview.workloads.iter().any(|workload| workload.prompt_tokens.is_none());
+    let words = "Prompts are counted in words: how many tokens they are, the model decides.";
+    let note = format!("{drains}{}", if in_words { words } else { "" });
+    if !note.is_empty() {
+        writeln!(out, "{}", note.trim_end())?;
+    }
     if preview.is_sampled {
         let note =
             "The plan is long: counts follow from its arrivals, lengths from the beginning of each phase.";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::results::manifest::{ClientEntry, Manifest, PhaseEntry, ShardEntry, SkippedRows, State};
+use crate::results::manifest::{ClientEntry, LeftOut, Manifest, PhaseEntry, ShardEntry, SkippedRows, State};
 use crate::stats::verdict::{Finding, FindingKind, Severity};
 
 /// Share of its window by which a phase may begin apart on the shards: as little as a short fall of the rate that
@@ -38,6 +38,7 @@ pub(super) fn join(parts: &[&Manifest]) -> Manifest {
         phases: phases.collect(),
         skipped_rows: first_skipped(parts),
         answers_forgotten: parts.iter().map(|part| part.answers_forgotten).sum(),
+        left_out: parts.iter().fold(LeftOut::default(), |sum, part| sum.join(part.left_out)),
         verdict: None,
         ..first.clone()
     }

@@ -1,4 +1,4 @@
-//! Tables of what must hold of a run's figures.
+//! Tables of what must hold of a run's figures, and of which files are written.
 
 use super::tables::{REQUIRED, key};
 use super::{Fallback, Kind, Table};
@@ -61,6 +61,32 @@ at_least = "99%""#,
             r#""ok""#,
             "Which requests a latency is taken of: `all`, from the time they were due, failed and dropped ones as \
              infinitely late; or those that ended `ok`, from the time they were sent.",
+        ),
+    ],
+};
+
+pub(super) const RESULTS: Table = Table {
+    path: "results",
+    doc: "Files of results beside those that are always written. No figure needs them. Where results come faster than \
+          they can be written, their rows are left out and counted before anything else is.",
+    example: r#"[results]
+chunks = true
+responses = true"#,
+    one_of: &[],
+    keys: &[
+        key(
+            "chunks",
+            Kind::Boolean,
+            Fallback::Value("false"),
+            "true",
+            "Whether `chunks.csv` is written: request, number, time, gap and tokens of each event that carried tokens.",
+        ),
+        key(
+            "responses",
+            Kind::Boolean,
+            Fallback::Value("false"),
+            "true",
+            "Whether `responses.jsonl` is written: answer, reasoning and tool calls of each request, exactly as they came.",
         ),
     ],
 };

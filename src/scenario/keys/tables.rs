@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fallback, Key, Kind, Table, judged, lengths, observed, schedule, score, sweep};
+use super::{Fallback, Key, Kind, Table, judged, lengths, observed, prompts, schedule, score, sweep};
 
 pub(super) const fn key(
     name: &'static str,
@@ -65,6 +65,14 @@ load.poisson = "6/s""#,
                 r#"{ hardware = "4 × 80 GB", tensor_parallel = 4 }"#,
                 "What else the results should say of the run. The names are yours.",
             ),
+            key(
+                "salt",
+                Kind::Integer { min: 0, max: i64::MAX as u64 },
+                Fallback::None("drawn for each run"),
+                "7",
+                "What makes its prompts unlike those of other runs. A run with the salt of another sends the same \
+                 prompts, and a server's prefix cache may answer them.",
+            ),
             key("target", Kind::Table("target"), REQUIRED, r#"{ sim.profile = "8b-h100" }"#, "The server."),
             key(
                 "request",
@@ -114,6 +122,13 @@ load.poisson = "6/s""#,
                 Fallback::None("its metrics are not looked at"),
                 r#"{ metrics = "/metrics", every = "1s" }"#,
                 "The server's own metrics, looked at beside the run.",
+            ),
+            key(
+                "results",
+                Kind::Table("results"),
+                Fallback::None("the defaults of its keys"),
+                "{ responses = true }",
+                "Files of results beside those that are always written.",
             ),
             key(
                 "model",
@@ -235,6 +250,20 @@ headers = { x-tenant = "load" }"#,
                 "How the server's certificate is verified, and ours shown, where the URL is of `https`.",
             ),
             key(
+                "tokenizer",
+                Kind::Parameters { table: "target.tokenizer", alone: "endpoint" },
+                Fallback::None("measured by a few requests before the run"),
+                r#""server""#,
+                "How tokens of prompts are counted beforehand.",
+            ),
+            key(
+                "reset_cache",
+                Kind::Boolean,
+                Fallback::Value("false"),
+                "true",
+                "Whether the server's prefix cache is emptied before the run, by `/reset_prefix_cache` or `/flush_cache`.",
+            ),
+            key(
                 "http",
                 Kind::Choice(&["auto", "1.1", "2"]),
                 Fallback::Value(r#""auto""#),
@@ -250,6 +279,7 @@ headers = { x-tenant = "load" }"#,
             ),
         ],
     },
+    prompts::TOKENIZER,
     Table {
         path: "target.sim",
         doc: "A simulated server inside the tool.",
@@ -427,6 +457,24 @@ slo.ttft = "5s""#,
                 "Where its prompts come from.",
             ),
             key(
+                "system",
+                Kind::Parameters { table: "workload.system", alone: "text" },
+                Fallback::None("no instructions"),
+                r#""Answer in one sentence.""#,
+                "Instructions before its prompts.",
+            ),
+            key(
+                "cache",
+                Kind::Choice(&["cold", "shared", "natural"]),
+                Fallback::None(
+                    "`natural` for data sets; else `shared` with a shared prefix or instructions, and `cold` without",
+                ),
+                r#""cold""#,
+                "What of its prompts a server's prefix cache may know: nothing, since every request begins with words \
+                 of its own; the shared prefix and the instructions alone; or what they have in common by nature, \
+                 the same in every run.",
+            ),
+            key(
                 "output",
                 Kind::Table("workload.output"),
                 Fallback::None("the defaults of its keys"),
@@ -543,21 +591,10 @@ prompt.needle.repeats = 4"#,
             ),
         ],
     },
-    Table {
-        path: "workload.prompt.synthetic",
-        doc: "Made-up text.",
-        example: r#"[[workload]]
-name = "chat"
-prompt.synthetic.words = 200"#,
-        one_of: &[],
-        keys: &[key(
-            "words",
-            Kind::Integer { min: 1, max: 10_000_000 },
-            REQUIRED,
-            "200",
-            "Length of every prompt in words. How many tokens that is depends on the model.",
-        )],
-    },
+    prompts::SYNTHETIC,
+    prompts::SHARED_PREFIX,
+    prompts::POPULARITY,
+    prompts::SYSTEM,
     Table {
         path: "workload.prompt.dataset",
         doc: "Rows of a file.",
@@ -723,13 +760,23 @@ name = "chat"
 prompt.synthetic.words = 200
 output.max_tokens = 256"#,
         one_of: &[],
-        keys: &[key(
-            "max_tokens",
-            Kind::AnswerLength,
-            Fallback::None("`max_tokens` of `request`"),
-            "256",
-            "Longest answer asked for, for each request: a number, a law, or `\"dataset\"` for what each row states.",
-        )],
+        keys: &[
+            key(
+                "max_tokens",
+                Kind::AnswerLength,
+                Fallback::None("`max_tokens` of `request`"),
+                "256",
+                "Longest answer asked for, for each request: a number, a law, or `\"dataset\"` for what each row states.",
+            ),
+            key(
+                "exact",
+                Kind::Boolean,
+                Fallback::Value("false"),
+                "true",
+                "Whether answers shall be exactly that long: by `ignore_eos` and `min_tokens` where the API knows \
+                 them. Answers that are not are a finding.",
+            ),
+        ],
     },
     score::KINDS,
     score::NUMBERS,
@@ -764,6 +811,7 @@ output.max_tokens = 256"#,
     schedule::PHASE_LOAD_TRACE,
     schedule::PHASE_LOAD_CLOSED,
     judged::OBJECTIVE,
+    judged::RESULTS,
     schedule::STOP,
     observed::SERVER,
     observed::MODEL,

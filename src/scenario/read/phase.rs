@@ -229,7 +229,7 @@ fn check_bounds<'w>(
 ) {
     let mut sets = sent.filter(|workload| workload.weight > 0.0).map(|workload| match &workload.prompt {
         PromptSource::Dataset(set) => Some(set.when_exhausted),
-        PromptSource::Synthetic { .. } => None,
+        PromptSource::Synthetic { .. } | PromptSource::Tokens(_) => None,
         PromptSource::Needle(_) => Some(WhenExhausted::Stop),
     });
     if requests == Some(Requests::All) && sets.clone().any(|set| set.is_none()) {

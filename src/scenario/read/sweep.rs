@@ -35,7 +35,8 @@ const TAKEN: [&str; 12] = [
     "n_eff",
 ];
 /// What belongs to the results as a whole.
-const FIXED: [&str; 9] = ["name", "seed", "about", "extends", "sweep", "slo", "objective", "model", "server"];
+const FIXED: [&str; 11] =
+    ["name", "seed", "salt", "about", "extends", "sweep", "slo", "objective", "model", "server", "results"];
 
 /// A sweep with what each step of each axis sets.
 pub(super) struct Axes {

@@ -34,3 +34,72 @@ fn every_law_is_read_and_written_back() {
     let text = "{ mix = [{ weight = 3, fixed = 7 }, { zipf = { exponent = 1.1, min = 16, max = 4096 } }] }";
     assert_eq!(law(text), Ok(Distribution::mix(mix).unwrap()));
 }
+
+/// The workload of `MINIMAL` with `text` for its prompt.
+fn workload(text: &str) -> Workload {
+    let scenario = read(&MINIMAL.replace("prompt.synthetic.words = 200", text));
+    let scenario = scenario.unwrap_or_else(|problems| panic!("{text}: {problems}"));
+    // A path in the resolved form is one from where it was read, and its folder has gone.
+    if !text.contains("path") {
+        assert_eq!(again(&scenario), scenario, "{text}");
+    }
+    scenario.workloads[0].clone()
+}
+
+#[test]
+fn prompts_of_tokens_and_what_they_share_are_read_and_written_back() {
+    let prompt = |shared_prefix| {
+        PromptSource::Tokens(TokenPrompts { tokens: Distribution::Fixed(8_192), shared_prefix })
+    };
+    assert_eq!(workload("prompt.synthetic.tokens = \"8Ki\"").prompt, prompt(None));
+    let prefix = |popularity| Some(SharedPrefix { tokens: 2_048, groups: 16, popularity, fill: true });
+    for (text, popularity) in [
+        ("", Popularity::Uniform),
+        (", popularity = \"round_robin\"", Popularity::RoundRobin),
+        (", popularity.zipf = 1.1", Popularity::Zipf(1.1)),
+    ] {
+        let shared = format!("{{ tokens = 2048, groups = 16, fill = true{text} }}");
+        let text = format!("prompt.synthetic = {{ tokens = 8192, shared_prefix = {shared} }}");
+        assert_eq!(workload(&text).prompt, prompt(prefix(popularity)));
+    }
+    let alone = SharedPrefix { tokens: 64, groups: 1, popularity: Popularity::Uniform, fill: false };
+    assert_eq!(
+        workload("prompt.synthetic = { tokens = 8192, shared_prefix = 64 }").prompt,
+        prompt(Some(alone))
+    );
+}
+
+#[test]
+fn the_cache_policy_follows_from_the_prompts_unless_it_is_stated() {
+    for (text, policy) in [
+        ("prompt.synthetic.words = 5", CachePolicy::Cold),
+        ("prompt.synthetic.tokens = 5", CachePolicy::Cold),
+        ("prompt.synthetic.words = 5\nsystem = \"Be brief.\"", CachePolicy::Shared),
+        ("prompt.synthetic.tokens = 50\nsystem.tokens = 20", CachePolicy::Shared),
+        ("prompt.synthetic = { tokens = 50, shared_prefix = 20 }", CachePolicy::Shared),
+        ("prompt.synthetic = { tokens = 50, shared_prefix = 20 }\ncache = \"cold\"", CachePolicy::Cold),
+        ("prompt.dataset = \"rows.jsonl\"", CachePolicy::Natural),
+        ("prompt.dataset = \"rows.jsonl\"\nsystem.path = \"system.txt\"", CachePolicy::Natural),
+        ("prompt.dataset = \"rows.jsonl\"\ncache = \"cold\"", CachePolicy::Cold),
+    ] {
+        let workload = match text.contains("rows") {
+            true => read(&MINIMAL.replace("prompt.synthetic.words = 200", text)).unwrap().workloads.remove(0),
+            false => workload(text),
+        };
+        assert_eq!(workload.cache, policy, "{text}");
+    }
+    let file = workload("prompt.synthetic.words = 5\nsystem.path = \"system.txt\"").system;
+    assert!(matches!(file, Some(SystemText::File { text, .. }) if text == "\"a prompt\"\n"));
+}
+
+#[test]
+fn tokenizers_salts_and_exact_answers_are_read_and_written_back() {
+    let with = |arguments: &[&str]| read_with(MINIMAL, &set(arguments)).unwrap();
+    assert_eq!(with(&["target.tokenizer=server"]).target.tokenizer, Some(TokenizerSource::Server));
+    let file = with(&["target.tokenizer.file=tokenizer.json"]).target.tokenizer;
+    assert!(matches!(file, Some(TokenizerSource::File(path)) if path.ends_with("tokenizer.json")));
+    let scenario = with(&["salt=9", "workload.w.output.exact=true", "target.reset_cache=true"]);
+    assert_eq!((scenario.salt, scenario.workloads[0].exact_output), (Some(9), true));
+    assert!(scenario.target.reset_cache);
+    assert_eq!(again(&scenario), scenario);
+}

@@ -335,44 +335,48 @@ fn every_resolved_value_says_where_it_came_from() {
     ]);
     let loaded = files.load(&["phase.p.load.poisson.max_in_flight=5"]).unwrap();
     insta::assert_snapshot!(files.plain(&explained(&loaded)), @r#"
-name = "load"  # base.toml:2
+    name = "load"  # base.toml:2
 
-[target]
-url = "http://127.0.0.1:8000"  # base.toml:4
-api = "chat"  # default
-length_member = "max_tokens"  # default
-timeouts.connect = "5s"  # default
-timeouts.first_token = "2m"  # default
-timeouts.idle = "1m"  # default
-ready_within = "30s"  # default
-connections = "reuse"  # default
-tls.insecure = false  # default
-http = "auto"  # default
-stamps = "kernel"  # default
+    [target]
+    url = "http://127.0.0.1:8000"  # base.toml:4
+    api = "chat"  # default
+    length_member = "max_tokens"  # default
+    timeouts.connect = "5s"  # default
+    timeouts.first_token = "2m"  # default
+    timeouts.idle = "1m"  # default
+    ready_within = "30s"  # default
+    connections = "reuse"  # default
+    tls.insecure = false  # default
+    http = "auto"  # default
+    stamps = "kernel"  # default
 
-[[workload]]
-name = "w"  # base.toml:6
-weight = 1  # default
-prompt.synthetic.words = 200  # base.toml:7
-output.max_tokens = 50  # load.toml:3
-slo.ttft = "2s"  # load.toml:2
-request.stream = true  # default
-request.temperature = 0  # default
+    [[workload]]
+    name = "w"  # base.toml:6
+    weight = 1  # default
+    prompt.synthetic.words = 200  # base.toml:7
+    output.max_tokens = 50  # load.toml:3
+    slo.ttft = "2s"  # load.toml:2
+    request.stream = true  # default
+    request.temperature = 0  # default
 
-[[phase]]
-name = "p"  # load.toml:5
-duration = "5m"  # base.toml:10
-warm_up = "3s"  # load.toml:6
-cool_down = "0s"  # default
-measure = true  # default
-load.poisson.rate = "6/s"  # base.toml:11
-load.poisson.max_in_flight = 5  # --set
-load.poisson.when_full = "drop"  # default
+    [[phase]]
+    name = "p"  # load.toml:5
+    duration = "5m"  # base.toml:10
+    warm_up = "3s"  # load.toml:6
+    cool_down = "0s"  # default
+    measure = true  # default
+    load.poisson.rate = "6/s"  # base.toml:11
+    load.poisson.max_in_flight = 5  # --set
+    load.poisson.when_full = "drop"  # default
 
-[stop]
-error_share = 0.5  # default
-over_saturated = false  # default
-"#);
+    [stop]
+    error_share = 0.5  # default
+    over_saturated = false  # default
+
+    [results]
+    chunks = false  # default
+    responses = false  # default
+    "#);
     let text = explained(&loaded);
     let again = parse("resolved.toml", text.as_bytes(), Path::new("/"), &Overrides::default()).unwrap();
     assert_eq!(again.scenario, loaded.scenario);

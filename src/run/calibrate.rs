@@ -1,0 +1,361 @@
+//! How many tokens words and template have, found out before the clock starts.
+//!
+//! Words come from the scenario's tokenizer, or from the server's endpoint, or are those that are one token each in
+//! every common vocabulary. In each case a few unmeasured requests say what the server itself counts: what its
+//! template adds, and whether a word is a token. Where it counts otherwise, its own number holds.
+
+use std::future::Future;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::clock::Clock;
+use crate::dataset::tokenizer::{Specials, Tokenizer};
+use crate::plan::Turn;
+use crate::plan::compose::{Form, Prompts, Salt, System, TokenPrompts};
+use crate::prompt::{Outgoing, TokenModel, all_words};
+use crate::protocol::{Api, BodyOptions};
+use crate::record::{Outcome, Planned, Timeline};
+use crate::scenario::CachePolicy;
+use crate::seed::Seed;
+
+/// Lengths of the probes, in words.
+const PROBES: [u64; 3] = [32, 160, 288];
+
+/// Where the words of prompts come from.
+pub enum WordSource<'a> {
+    /// Words that are one token in every common vocabulary.
+    Common,
+    /// A tokenizer of the scenario's.
+    Tokenizer(&'a Tokenizer),
+    /// The server's endpoint at this path.
+    Endpoint(String),
+}
+
+/// How the lengths of one workload's prompts were had.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Calibration {
+    /// The workload's name.
+    pub workload: String,
+    /// Where its words come from: `common`, `tokenizer`, `endpoint`.
+    pub source: &'static str,
+    /// Tokens that template and instructions add; `None` where the server does not count.
+    pub overhead_tokens: Option<u64>,
+    /// Tokens of a word.
+    pub tokens_per_word: f64,
+    /// By how much of its length a probe differed from what was expected of it; `None` where the server does not
+    /// count.
+    pub error_share: Option<f64>,
+}
+
+/// What a server counts of prompts of so many words.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fit {
+    /// Tokens of a prompt without words.
+    pub overhead_tokens: u64,
+    /// Tokens of a word.
+    pub tokens_per_word: f64,
+    /// Largest deviation of a prompt, as a share of its length.
+    pub error_share: f64,
+}
+
+impl Fit {
+    /// The line through the first and the last of `samples`, words and tokens in ascending order; the others show how
+    /// far it holds. `None` of fewer than two, and where more words are not more tokens.
+    pub fn of(samples: &[(u64, u64)]) -> Option<Fit> {
+        let ((few, low), (many, high)) = (*samples.first()?, *samples.last()?);
+        if many <= few || high <= low {
+            return None;
+        }
+        let tokens_per_word = (high - low) as f64 / (many - few) as f64;
+        let overhead = low as f64 - tokens_per_word * few as f64;
+        let deviation = |(words, tokens): &(u64, u64)| {
+            (overhead + tokens_per_word * *words as f64 - *tokens as f64).abs() / *tokens as f64
+        };
+        Some(Fit {
+            overhead_tokens: overhead.max(0.0).round() as u64,
+            tokens_per_word,
+            error_share: samples.iter().map(deviation).fold(0.0, f64::max),
+        })
+    }
+}
+
+/// Asks the server what a run needs to know.
+pub struct Calibrator<'a> {
+    /// The run's time.
+    pub clock: &'a Clock,
+    /// The way to the server.
+    pub client: &'a Client,
+    /// The API spoken.
+    pub api: Api,
+    /// Makes the probes unlike those of other runs.
+    pub salt: Salt,
+    /// What ids of the probes begin with.
+    pub id: &'a str,
+}
+
+impl Calibrator<'_> {
+    /// Finds out how prompts of a planned length are made, for each workload that has such. What its author should
+    /// know is appended to `notes`.
+    ///
+    /// # Errors
+    /// When the server does not answer the probes, or its lengths cannot be had at all: why.
+    pub async fn calibrate(
+        &self,
+        forms: &mut [Form],
+        words: &WordSource<'_>,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<Calibration>, String> {
+        if !forms.iter().any(|form| matches!(form.prompts, Prompts::Tokens(_))) {
+            return Ok(Vec::new());
+        }
+        let (model, source) = self.words(words, notes).await?;
+        let mut known: Vec<(BodyOptions, System, bool, Option<Fit>)> = Vec::new();
+        let mut calibrations = Vec::new();
+        for form in forms.iter_mut() {
+            let Prompts::Tokens(prompts) = &mut form.prompts else { continue };
+            prompts.model = model.clone();
+            // What a prefix adds is known, and a long one would be probed at length.
+            let prefix_tokens = std::mem::take(&mut prompts.prefix_tokens);
+            let kind = (form.options.clone(), form.system.clone(), form.cache == CachePolicy::Cold);
+            let same = known
+                .iter()
+                .find(|(options, system, cold, _)| (options, system, *cold) == (&kind.0, &kind.1, kind.2));
+            let fit = match same.map(|(.., fit)| *fit) {
+                Some(fit) => fit,
+                None => self.probe(form, known.len()).await?,
+            };
+            known.push((kind.0, kind.1, kind.2, fit));
+            calibrations.push(settle(form, source, fit, notes)?);
+            if let Prompts::Tokens(prompts) = &mut form.prompts {
+                prompts.prefix_tokens = prefix_tokens;
+            }
+        }
+        Ok(calibrations)
+    }
+
+    /// The words that prompts are made of, and where they come from.
+    async fn words(
+        &self,
+        source: &WordSource<'_>,
+        notes: &mut Vec<String>,
+    ) -> Result<(TokenModel, &'static str), String> {
+        let (model, name) = match source {
+            WordSource::Common => return Ok((TokenModel::common(), "common")),
+            WordSource::Tokenizer(tokenizer) => {
+                let count = |text: &str| Some(tokenizer.count(text, Specials::Without).ok()? as u64);
+                (TokenModel::counted(count), "tokenizer")
+            }
+            WordSource::Endpoint(path) => (self.ask_for_words(path).await?, "endpoint"),
+        };
+        if model.is_none() {
+            notes.push(
+                "the tokenizer knows too few of our words as one token: lengths follow from what the server counts"
+                    .to_owned(),
+            );
+        }
+        Ok(model.map_or((TokenModel::common(), "common"), |model| (model, name)))
+    }
+
+    /// Words that the server's endpoint says are one token each.
+    async fn ask_for_words(&self, path: &str) -> Result<Option<TokenModel>, String> {
+        let single =
+            single_words(all_words().collect(), async |text| self.tokens_of(path, &text).await).await?;
+        // Which of them are one token at the beginning of a text shows in the probes.
+        let count = |text: &str| {
+            Some(
+                text.split(' ').map(|word| if single.contains(&word) || word == "the" { 1 } else { 2 }).sum(),
+            )
+        };
+        Ok(TokenModel::counted(count).map(TokenModel::begun_as_common))
+    }
+
+    /// How many tokens `text` is, without those that are put around it.
+    async fn tokens_of(&self, path: &str, text: &str) -> Result<u64, String> {
+        // vLLM and llama.cpp have their own names for the same.
+        let body =
+            json!({ "prompt": text, "content": text, "add_special_tokens": false, "add_special": false });
+        let (status, answer) = self.client.post(path, Bytes::from(body.to_string())).await?;
+        if !(200..300).contains(&status) {
+            return Err(format!("the server has no endpoint to count tokens: {path} answers {status}"));
+        }
+        let answer: Option<Value> = serde_json::from_slice(&answer).ok();
+        let tokens = answer.as_ref().and_then(|answer| answer.get("tokens")?.as_array());
+        tokens.map(|tokens| tokens.len() as u64).ok_or(format!("{path} answers without a list of `tokens`"))
+    }
+
+    /// What the server counts of prompts of `form`; `None` where it does not say.
+    async fn probe(&self, form: &Form, which: usize) -> Result<Option<Fit>, String> {
+        let salt = Salt(Seed(self.salt.0).indexed_stream("probe", &form.workload, which as u64).bits());
+        let mut samples = Vec::new();
+        for (number, words) in PROBES.into_iter().enumerate() {
+            let planned = Planned { request: number as u64, session: number as u64, ..Planned::default() };
+            let turn = Turn {
+                planned,
+                think: std::time::Duration::ZERO,
+                prompt_tokens: Some(u32::try_from(words).unwrap_or(u32::MAX)),
+            };
+            let messages = form.opening(salt, &turn)?.messages;
+            let outgoing = Outgoing {
+                id: format!("{}-probe-{which}-{number}", self.id),
+                stream: form.options.stream,
+                keep_answer: false,
+                check_answer: false,
+                body_hash: None,
+                body: Bytes::from(form.options.body(self.api, &messages, 1)),
+            };
+            match send(self.clock, self.client, &outgoing).await? {
+                Some(tokens) => samples.push((words, tokens)),
+                None => return Ok(None),
+            }
+        }
+        match Fit::of(&samples) {
+            Some(fit) => Ok(Some(fit)),
+            None => {
+                Err(format!("the server counts {samples:?} tokens for so many words, which makes no sense"))
+            }
+        }
+    }
+}
+
+/// Sends a request that is not measured: the length of its prompt, where the server says it.
+///
+/// # Errors
+/// When it is not answered, in words.
+pub async fn send(clock: &Clock, client: &Client, outgoing: &Outgoing) -> Result<Option<u64>, String> {
+    let mut timeline = Timeline::begin(clock.now(), client.stamp_source());
+    client.exchange(outgoing, &mut timeline, &mut |_| {}).await;
+    match timeline.outcome {
+        // One token may be one without text.
+        Outcome::Ok | Outcome::Empty => Ok(timeline.usage.prompt.filter(|tokens| *tokens > 0)),
+        outcome => {
+            let status =
+                timeline.http_status.map(|status| format!(" with status {status}")).unwrap_or_default();
+            let why = timeline.error.map(|error| format!(": {error}")).unwrap_or_default();
+            Err(format!("a request before the run ended as {}{status}{why}", outcome.name()))
+        }
+    }
+}
+
+/// Takes over what was found for one workload.
+fn settle(
+    form: &mut Form,
+    source: &'static str,
+    fit: Option<Fit>,
+    notes: &mut Vec<String>,
+) -> Result<Calibration, String> {
+    let workload = form.workload.clone();
+    let Prompts::Tokens(prompts) = &mut form.prompts else {
+        return Err(format!("workload `{workload}` has no lengths in tokens"));
+    };
+    let Some(fit) = fit else {
+        if source == "common" {
+            return Err(format!(
+                "the server does not say how many tokens a prompt is, so prompts of workload `{workload}` cannot be \
+                 made to a length in tokens"
+            ));
+        }
+        notes.push(format!(
+            "the server does not say how many tokens a prompt is: those of `{workload}` are longer than planned by \
+             what its template adds"
+        ));
+        let tokens_per_word = prompts.model.tokens_per_word();
+        return Ok(Calibration {
+            workload,
+            source,
+            overhead_tokens: None,
+            tokens_per_word,
+            error_share: None,
+        });
+    };
+    if fit.tokens_per_word != 1.0 {
+        let [counted, stated] = [256.0, 256.0 * fit.tokens_per_word];
+        if source != "common" {
+            notes.push(format!(
+                "the tokenizer of the scenario is not the server's: it counts {counted} tokens where the server \
+                 counts {stated:.0}; the server's number holds"
+            ));
+        }
+        prompts.model = prompts.model.clone().with_tokens_per_word(fit.tokens_per_word);
+    }
+    prompts.overhead_tokens = fit.overhead_tokens;
+    Ok(Calibration {
+        workload,
+        source,
+        overhead_tokens: Some(fit.overhead_tokens),
+        tokens_per_word: fit.tokens_per_word,
+        error_share: Some(fit.error_share),
+    })
+}
+
+/// Of `words`, those that are one token after a blank, found by counting them together and halving where the sum is
+/// more.
+async fn single_words<F>(
+    words: Vec<&'static str>,
+    count: impl Fn(String) -> F,
+) -> Result<std::collections::BTreeSet<&'static str>, String>
+where
+    F: Future<Output = Result<u64, String>>,
+{
+    let base = count("the".to_owned()).await?;
+    let mut single = std::collections::BTreeSet::new();
+    let mut open = vec![words];
+    while let Some(words) = open.pop() {
+        let tokens = count(format!("the {}", words.join(" "))).await?;
+        if tokens == base + words.len() as u64 {
+            single.extend(words);
+        } else if words.len() > 1 {
+            let (one, other) = words.split_at(words.len() / 2);
+            open.extend([one.to_vec(), other.to_vec()]);
+        }
+    }
+    Ok(single)
+}
+
+/// How prompts are made before anything was measured.
+pub fn unmeasured(prefix_tokens: u64) -> TokenPrompts {
+    TokenPrompts { model: TokenModel::common(), overhead_tokens: 0, prefix_tokens }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_is_what_a_prompt_without_words_would_have() {
+        let fit = Fit::of(&[(32, 43), (160, 171), (288, 299)]).unwrap();
+        assert_eq!(fit, Fit { overhead_tokens: 11, tokens_per_word: 1.0, error_share: 0.0 });
+    }
+
+    #[test]
+    fn words_of_several_tokens_leave_an_error_that_is_told() {
+        let fit = Fit::of(&[(32, 52), (160, 209), (288, 372)]).unwrap();
+        assert_eq!((fit.overhead_tokens, fit.tokens_per_word), (12, 1.25));
+        assert!((fit.error_share - 3.0 / 209.0).abs() < 1e-12, "{}", fit.error_share);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_no_fit() {
+        assert_eq!(Fit::of(&[]), None);
+        assert_eq!(Fit::of(&[(32, 40)]), None);
+        assert_eq!(Fit::of(&[(32, 40), (160, 40)]), None);
+    }
+
+    #[test]
+    fn words_of_one_token_are_found_by_halving() {
+        let asked = std::cell::Cell::new(0);
+        let count = |text: String| {
+            asked.set(asked.get() + 1);
+            let tokens = text.split(' ').map(|word| 1 + u64::from(word.starts_with('q'))).sum();
+            std::future::ready(Ok(tokens))
+        };
+        let words = all_words().collect::<Vec<_>>();
+        let expected = words.iter().filter(|word| !word.starts_with('q')).copied().collect();
+        let mut found = Box::pin(single_words(words, count));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let std::task::Poll::Ready(found) = found.as_mut().poll(&mut context) else { panic!("it waits") };
+        assert_eq!(found, Ok(expected));
+        assert!(asked.get() < 60, "{} questions", asked.get());
+    }
+}

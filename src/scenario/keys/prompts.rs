@@ -1,0 +1,147 @@
+//! Tables of made-up prompts, of what prompts share, and of how they are counted.
+
+use super::tables::{REQUIRED, key};
+use super::{Fallback, Kind, Table};
+
+const OTHER: Fallback = Fallback::None("another kind");
+
+pub(super) const TOKENIZER: Table = Table {
+    path: "target.tokenizer",
+    doc: "How tokens of prompts are counted before they are sent. Left out, a few requests before the run measure how \
+          many tokens words and template have. What the template adds is measured in any case.",
+    example: r#"[target]
+url = "http://127.0.0.1:8000"
+tokenizer.endpoint = "server""#,
+    one_of: &["endpoint", "file"],
+    keys: &[
+        key(
+            "endpoint",
+            Kind::Choice(&["server"]),
+            OTHER,
+            r#""server""#,
+            "By the server's `/tokenize`, as vLLM and llama.cpp have it.",
+        ),
+        key(
+            "file",
+            Kind::Path,
+            OTHER,
+            r#""tokenizer.json""#,
+            "By a `tokenizer.json`, plain or gzip, or a tiktoken rank file, whose name tells its kind.",
+        ),
+    ],
+};
+
+pub(super) const SYNTHETIC: Table = Table {
+    path: "workload.prompt.synthetic",
+    doc: "Made-up text.",
+    example: r#"[[workload]]
+name = "documents"
+prompt.synthetic.tokens.lognormal = { median = 8000, sigma = 0.8, max = "120Ki" }"#,
+    one_of: &["words", "tokens"],
+    keys: &[
+        key(
+            "words",
+            Kind::Integer { min: 1, max: 10_000_000 },
+            OTHER,
+            "200",
+            "Length of every prompt in words. How many tokens that is depends on the model.",
+        ),
+        key(
+            "tokens",
+            Kind::Distribution,
+            OTHER,
+            r#""8Ki""#,
+            "Length of each prompt as the server counts it: prefix, instructions and template included. In \
+             conversations, what each turn after the first adds.",
+        ),
+        key(
+            "shared_prefix",
+            Kind::Parameters { table: "workload.prompt.synthetic.shared_prefix", alone: "tokens" },
+            Fallback::None("prompts share nothing"),
+            "{ tokens = 2048, groups = 16 }",
+            "What prompts begin with alike.",
+        ),
+    ],
+};
+
+pub(super) const SHARED_PREFIX: Table = Table {
+    path: "workload.prompt.synthetic.shared_prefix",
+    doc: "Beginnings that prompts share, and with them what a server's prefix cache can answer. Under `cache = \"cold\"` \
+          they are as long, and each request has its own: the control.",
+    example: r#"[[workload]]
+name = "documents"
+prompt.synthetic.tokens = 4096
+prompt.synthetic.shared_prefix = { tokens = 2048, groups = 16, popularity.zipf = 1.1, fill = true }"#,
+    one_of: &[],
+    keys: &[
+        key("tokens", Kind::Tokens, REQUIRED, "2048", "Their length."),
+        key(
+            "groups",
+            Kind::Integer { min: 1, max: 1_000_000 },
+            Fallback::Value("1"),
+            "16",
+            "How many different ones there are.",
+        ),
+        key(
+            "popularity",
+            Kind::Parameters { table: "workload.prompt.synthetic.shared_prefix.popularity", alone: "order" },
+            Fallback::None("`uniform`"),
+            r#""round_robin""#,
+            "How often each is taken.",
+        ),
+        key(
+            "fill",
+            Kind::Boolean,
+            Fallback::Value("false"),
+            "true",
+            "Whether each is sent once before the run, so that all are known from its start.",
+        ),
+    ],
+};
+
+pub(super) const POPULARITY: Table = Table {
+    path: "workload.prompt.synthetic.shared_prefix.popularity",
+    doc: "How often each of several beginnings is taken.",
+    example: r#"[[workload]]
+name = "documents"
+prompt.synthetic.tokens = 4096
+prompt.synthetic.shared_prefix = { tokens = 2048, groups = 16, popularity.zipf = 1.1 }"#,
+    one_of: &[],
+    keys: &[
+        key(
+            "order",
+            Kind::Choice(&["uniform", "round_robin"]),
+            Fallback::Value(r#""uniform""#),
+            r#""round_robin""#,
+            "All equally often, drawn; or one after the other.",
+        ),
+        key(
+            "zipf",
+            Kind::Number,
+            Fallback::None("all equally often"),
+            "1.1",
+            "A few are taken most: the k-th in proportion to k to the power of minus this, above 0.",
+        ),
+    ],
+};
+
+pub(super) const SYSTEM: Table = Table {
+    path: "workload.system",
+    doc: "Instructions before a prompt, as the message of the system.",
+    example: r#"[[workload]]
+name = "chat"
+prompt.synthetic.words = 200
+system.text = "Answer in one sentence.""#,
+    one_of: &["text", "path", "tokens"],
+    keys: &[
+        key("text", Kind::Text, OTHER, r#""Answer in one sentence.""#, "This text, in one line."),
+        key(
+            "path",
+            Kind::Path,
+            OTHER,
+            r#""system.txt""#,
+            "The text of a file, relative to the scenario file.",
+        ),
+        key("tokens", Kind::Tokens, OTHER, "512", "Made-up text of this length, the same for all requests."),
+    ],
+};
