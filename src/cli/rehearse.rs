@@ -139,7 +139,7 @@ impl Stage for Rehearsal<'_> {
         let Link { url, client, model, .. } = &self.link;
         let quiet = self.args.scenario.quiet;
         let (composer, lengths) = lengths::composer(client, &self.clock, url, prepared, model, quiet).await?;
-        Ok(Readiness::Ready { composer, lengths })
+        Ok(Readiness::Ready { composer: Box::new(composer), lengths })
     }
 
     async fn play(&mut self, playing: Playing<'_>) -> Result<Played, Failure> {

@@ -174,7 +174,7 @@ impl Stage for Network<'_> {
         if let Some(part) = self.part.take() {
             self.start_at = part.start(&self.clock)?;
         }
-        Ok(Readiness::Ready { composer, lengths })
+        Ok(Readiness::Ready { composer: Box::new(composer), lengths })
     }
 
     async fn play(&mut self, playing: Playing<'_>) -> Result<Played, Failure> {

@@ -35,7 +35,7 @@ pub(super) enum Readiness {
     /// It can.
     Ready {
         /// What makes its requests.
-        composer: Composer,
+        composer: Box<Composer>,
         /// How they are made to their lengths.
         lengths: Vec<LengthsEntry>,
     },
@@ -116,7 +116,7 @@ pub(super) async fn play(
             }
         };
         let (composer, lengths) = match readiness {
-            Readiness::Ready { composer, lengths } => (composer, lengths),
+            Readiness::Ready { composer, lengths } => (*composer, lengths),
             Readiness::Caught(caught) if book.is_none() => return Ok(caught.exit()),
             Readiness::Caught(caught) => {
                 (signal, end.state) = (Some(caught), State::Interrupted);

@@ -91,9 +91,9 @@ fn kept_lines(file: &File, whole: u64, keep: &dyn Fn(Key) -> bool) -> io::Result
         }
         let place = serde_json::from_slice::<PlaceOfLine>(&line).unwrap_or_default();
         if keep((place.point, place.repeat)) {
-            add(&mut ranges, start, end)
+            add(&mut ranges, start, end);
         } else {
-            removed += 1
+            removed += 1;
         }
         start = end;
     }

@@ -137,7 +137,7 @@ fn files_that_steps_name_are_relative_to_the_file_that_names_them() {
     let loaded = parse("s.toml", text.as_bytes(), folder.path(), &Overrides::default()).unwrap();
     let path = |index: usize| match &loaded.points[index].workloads[0].prompt {
         PromptSource::Dataset(source) => source.path.clone(),
-        PromptSource::Synthetic { .. } => panic!("no such prompt"),
+        other => panic!("no such prompt: {other:?}"),
     };
     assert_eq!([path(0), path(1)], ["a.jsonl", "b.jsonl"].map(|name| folder.path().join(name)));
     // Read again from elsewhere, it names the same files.
