@@ -73,14 +73,10 @@ async fn rehearse(
         simulated: true,
         host: None,
     };
-    if !args.scenario.quiet {
-        let (name, seed) = (&prepared.scenario.name, prepared.seed.0);
-        say(&format!("{name} → {profile_name} in virtual time (seed {seed})"));
-    }
     if let Some(resume) = &prepared.resume {
         clock.sleep_until(Nanos::ZERO + resume.end()).await;
     }
-    let mut stage = Rehearsal { args, clock, link, signals: Rc::new(signals) };
+    let mut stage = Rehearsal { args, clock, profile_name, link, signals: Rc::new(signals) };
     series::play(&mut stage, &facts, prepared, &args.scenario).await
 }
 
@@ -126,6 +122,8 @@ impl Link {
 struct Rehearsal<'a> {
     args: &'a RehearseArgs,
     clock: Clock,
+    /// Of the scenario as it is without a sweep.
+    profile_name: String,
     link: Link,
     signals: Rc<Receiver<Signal>>,
 }
@@ -173,6 +171,11 @@ impl Stage for Rehearsal<'_> {
         let gathered = Rc::into_inner(desk).map(RefCell::into_inner);
         let gathered = gathered.ok_or_else(|| Failure::unexpected("the rehearsal did not come to rest"))?;
         Ok(Played { gathered, ending, origin, zero: Origin::default(), signal: caught.get() })
+    }
+
+    fn announce(&self, prepared: &Prepared) {
+        let (name, profile, seed) = (&prepared.scenario.name, &self.profile_name, prepared.seed.0);
+        say(&format!("{name} → {profile} in virtual time (seed {seed})"));
     }
 
     async fn pause(&mut self, time: Duration) -> Option<Signal> {

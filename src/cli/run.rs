@@ -92,11 +92,10 @@ impl Measuring<'_> {
             // The run may be over already.
             let _ = signal_sender.send(signal);
         })?;
-        if !self.args.quiet {
-            announce(self.prepared, &link, self.max_in_flight);
-        }
         let quiet = self.args.quiet;
-        let mut stage = Network { clock, link, signals, part: Some(self.part), start_at: None, quiet };
+        let max_in_flight = self.max_in_flight;
+        let mut stage =
+            Network { clock, link, signals, part: Some(self.part), start_at: None, max_in_flight, quiet };
         series::play(&mut stage, &facts, self.prepared, self.args).await
     }
 }
@@ -160,6 +159,8 @@ struct Network<'a> {
     part: Option<&'a Part>,
     /// When the first run starts.
     start_at: Option<Nanos>,
+    /// Room for requests in the scenario as it is without a sweep.
+    max_in_flight: usize,
     quiet: bool,
 }
 
@@ -233,6 +234,10 @@ impl Stage for Network<'_> {
             unix_ns: u64::try_from(environment::unix_time_ns() - ago_ns).ok(),
         };
         Ok(Played { gathered, ending, origin, zero, signal: caught })
+    }
+
+    fn announce(&self, prepared: &Prepared) {
+        announce(prepared, &self.link, self.max_in_flight);
     }
 
     async fn pause(&mut self, time: Duration) -> Option<Signal> {

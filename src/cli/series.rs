@@ -26,6 +26,9 @@ pub(super) trait Stage {
     /// Makes one run, to the end of its last request.
     async fn play(&mut self, playing: Playing<'_>) -> Result<Played, Failure>;
 
+    /// Says what is about to happen, once there is a place for its results.
+    fn announce(&self, prepared: &Prepared);
+
     /// Lets so much time pass. A signal ends it.
     async fn pause(&mut self, time: Duration) -> Option<Signal>;
 }
@@ -123,9 +126,9 @@ pub(super) async fn play(
                 break;
             }
         };
-        let mut open = match book.take() {
-            Some(open) => open,
-            None => facts.open(args)?,
+        let (mut open, is_first) = match book.take() {
+            Some(open) => (open, false),
+            None => (facts.open(args)?, true),
         };
         let mut live = (!args.quiet).then(|| Live::new(&step.scenario, step.planned_requests()));
         if let (Some(run), Some(grid)) = (run, &grid) {
@@ -133,6 +136,9 @@ pub(super) async fn play(
             live = live.map(|live| live.of_run(title));
         }
         let collector = open.begin(step, lengths)?;
+        if is_first && !args.quiet {
+            stage.announce(prepared);
+        }
         let playing = Playing { prepared: step, composer, collector, origin, live };
         let played = stage.play(playing).await?;
         origin = Some(played.origin);

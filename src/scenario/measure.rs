@@ -27,7 +27,7 @@ impl Measure {
     pub(super) fn of(kind: Kind) -> Option<Measure> {
         match kind {
             Kind::Integer { .. } | Kind::Requests => Some(Measure::Whole),
-            Kind::Tokens | Kind::Distribution => Some(Measure::Tokens),
+            Kind::Tokens | Kind::Distribution | Kind::AnswerLength => Some(Measure::Tokens),
             Kind::Rate | Kind::Level => Some(Measure::Rate),
             Kind::Duration { .. } => Some(Measure::Duration),
             Kind::Number | Kind::Share => Some(Measure::Number),
