@@ -130,5 +130,7 @@ fn manifest(rows: u64) -> Manifest {
         about: BTreeMap::new(),
         objectives: Vec::new(),
         verdict: None,
+        points: Vec::new(),
+        resumed: Vec::new(),
     }
 }

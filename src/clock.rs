@@ -55,12 +55,22 @@ impl Clock {
     /// # Errors
     /// When the runtime or its timer cannot be had (descriptors, memory).
     pub fn run_real<F: Future>(main: impl FnOnce(Clock) -> F) -> io::Result<F::Output> {
+        Clock::run_real_from(Duration::ZERO, main)
+    }
+
+    /// The same with a clock that starts at `start`: it goes on where another one was left.
+    ///
+    /// # Errors
+    /// When the runtime or its timer cannot be had.
+    pub fn run_real_from<F: Future>(start: Duration, main: impl FnOnce(Clock) -> F) -> io::Result<F::Output> {
         let runtime = build_runtime(false)?;
         // The kernel may delay a sleeping thread by its slack, 50 µs by default. A refusal costs only precision.
         let _ = nix::sys::prctl::set_timerslack(1);
         let timer =
             TimerFd::new(TimerClock::CLOCK_MONOTONIC, TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC)?;
-        let source = Source::Real { origin_ns: monotonic_ns(), timer, armed: Cell::new(None) };
+        // The machine may be up for a shorter time than that: the clock's zero may lie before the kernel's.
+        let origin_ns = monotonic_ns().wrapping_sub(start.as_nanos() as u64);
+        let source = Source::Real { origin_ns, timer, armed: Cell::new(None) };
         let clock = Clock::new(source);
         Ok(runtime.block_on(async {
             let driver = tokio::task::spawn_local(drive_real(clock.clone()));
@@ -96,7 +106,7 @@ impl Clock {
     /// Time since the clock was made.
     pub fn now(&self) -> Nanos {
         match &self.0.source {
-            Source::Real { origin_ns, .. } => Nanos(monotonic_ns() - origin_ns),
+            Source::Real { origin_ns, .. } => Nanos(monotonic_ns().wrapping_sub(*origin_ns)),
             Source::Virtual { now, .. } => now.get(),
         }
     }
@@ -179,7 +189,7 @@ impl Clock {
     fn arm(&self, at: Nanos) {
         let Source::Real { origin_ns, timer, armed } = &self.0.source else { return };
         // An instant of zero would disarm the timer.
-        let instant = TimeSpec::from_duration(Duration::from_nanos((origin_ns + at.0).max(1)));
+        let instant = TimeSpec::from_duration(Duration::from_nanos(origin_ns.wrapping_add(at.0).max(1)));
         timer
             .set(Expiration::OneShot(instant), TimerSetTimeFlags::TFD_TIMER_ABSTIME)
             .expect("arming an open timerfd with a valid instant");
@@ -222,7 +232,7 @@ pub struct Monotonic {
 impl Monotonic {
     /// Time since the clock was made.
     pub fn now(self) -> Nanos {
-        Nanos(monotonic_ns() - self.origin_ns)
+        Nanos(monotonic_ns().wrapping_sub(self.origin_ns))
     }
 }
 

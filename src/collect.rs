@@ -72,6 +72,8 @@ pub struct Collector {
     progress: Progress,
     rules: Rules,
     shard: Option<u32>,
+    /// Point and repeat of a sweep.
+    run: Option<(u32, u32)>,
     /// By workload.
     checks: Vec<Option<AnswerCheck>>,
     first_answers: FirstAnswers,
@@ -153,6 +155,7 @@ impl Collector {
             progress: Progress::default(),
             rules: Rules::new(scenario.stop),
             shard: None,
+            run: None,
             checks: Vec::new(),
             first_answers: FirstAnswers::new(MOST_REMEMBERED),
             tracks: scenario.server.iter().flat_map(tracks).collect(),
@@ -170,6 +173,15 @@ impl Collector {
     #[must_use]
     pub fn of_shard(self, shard: Shard) -> Collector {
         Collector { shard: shard.is_part().then(|| shard.index()), ..self }
+    }
+
+    /// The same collector for one run of a sweep.
+    #[must_use]
+    pub fn of_run(mut self, point: u32, repeat: u32) -> Collector {
+        self.fold = self.fold.of_run(point, repeat);
+        self.seconds = PerSecond::new(Some(point), Some(repeat));
+        self.run = Some((point, repeat));
+        self
     }
 
     /// The same collector, which analyses the run if `analysed`.
@@ -227,7 +239,10 @@ impl Collector {
     /// Reads a page of the server's metrics.
     fn take_page(&mut self, scraped: Scraped) -> Result<(), ResultsError> {
         let Some(track) = self.tracks.get_mut(scraped.endpoint as usize) else { return Ok(()) };
-        let (sample, extra) = track.take(scraped, self.origin);
+        let (mut sample, mut extra) = track.take(scraped, self.origin);
+        for look in std::iter::once(&mut sample).chain(extra.iter_mut().map(|extra| &mut extra.of)) {
+            (look.point, look.repeat) = self.run.unzip();
+        }
         if let Some(analysis) = &mut self.analysis {
             analysis.add_look(&sample);
         }
@@ -383,6 +398,7 @@ impl Collector {
             record.consistent = body_hash.and_then(|hash| self.first_answers.compare(hash, &answer));
         }
         record.shard = self.shard;
+        (record.point, record.repeat) = self.run.unzip();
         self.rules.ended(&record);
         record.slo_met = self.workloads[workload].1.judge(&record);
         self.progress.ended += 1;

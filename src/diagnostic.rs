@@ -191,6 +191,15 @@ impl Diagnostics {
         others.kept.into_iter().for_each(|one| self.push(one));
     }
 
+    /// Adds those of `others` that are not there yet.
+    pub fn append_new(&mut self, others: Diagnostics) {
+        for other in others.kept {
+            if !self.kept.contains(&other) {
+                self.push(other);
+            }
+        }
+    }
+
     /// Puts them into the order of the files, and of lines within a file.
     pub fn sort(&mut self) {
         self.kept.sort_by(|a, b| a.location.cmp(&b.location));

@@ -14,7 +14,7 @@
 //! | layer | modules |
 //! | --- | --- |
 //! | 7 | [`cli`]: the only place that prints, exits and reads the environment |
-//! | 6 | [`collect`], [`report`] |
+//! | 6 | [`collect`], [`report`], [`sweep`] |
 //! | 5 | [`run`], [`results`], [`scrape`] |
 //! | 4 | [`plan`], [`client`] |
 //! | 3 | [`scenario`] |
@@ -60,5 +60,6 @@ pub mod scrape;
 pub mod seed;
 pub mod sim;
 pub mod stats;
+pub mod sweep;
 pub mod units;
 pub mod wire;

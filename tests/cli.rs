@@ -33,6 +33,8 @@ mod server;
 mod shards;
 #[path = "cli/sim.rs"]
 mod sim;
+#[path = "cli/sweep.rs"]
+mod sweep;
 #[path = "cli/target.rs"]
 mod target;
 #[path = "cli/usage.rs"]

@@ -1,4 +1,4 @@
-//! The results of one run: opened before it, closed after it, and told to the user.
+//! The results of a run or a sweep: opened before it, filled run by run, closed after it, and told to the user.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write as _};
@@ -8,27 +8,26 @@ use super::answers;
 use super::args::ScenarioArgs;
 use super::exit::{Exit, Failure};
 use super::prepare::Prepared;
+use super::resume::Resume;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{self, json, terminal};
 use crate::results::manifest::{
-    ClientEntry, ClockKind, FORMAT, Host, LeftOut, LengthsEntry, PageEntry, PhaseEntry, SkippedRows, State,
-    Timeouts, VerdictEntry, WorkloadEntry,
+    ClientEntry, ClockKind, FORMAT, Host, LeftOut, LengthsEntry, PageEntry, PhaseEntry, PointEntry,
+    PointState, ResumeEntry, Setting, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
 use crate::results::objectives::{ObjectiveEntry, any_fails, undetermined};
-use crate::results::{Manifest, Place, ResultsError, Writer};
+use crate::results::{Manifest, Place, ResultsError, Writer, points, reader};
 use crate::scenario::{Endpoint, Load, MetricsPage};
 use crate::scrape::track::ScrapeTally;
-use crate::stats::Verdict;
 use crate::stats::analysis::{Known, Step};
 use crate::stats::memory::BLOCK_TOKENS;
+use crate::stats::{Analysis, AnalysisRow, SummaryRow, Verdict};
 
 /// What a run knows of itself before its first request.
 pub(super) struct Facts<'a> {
     pub(super) prepared: &'a Prepared,
     pub(super) model: String,
-    /// How lengths in tokens were had.
-    pub(super) lengths: Vec<LengthsEntry>,
     pub(super) clock: ClockKind,
     pub(super) stamps: &'static str,
     /// A simulated server answered.
@@ -54,9 +53,19 @@ pub(super) struct End {
     pub(super) failure: Option<String>,
 }
 
-impl Facts<'_> {
-    /// Makes the results folder, its manifest saying that the run is on.
-    pub(super) fn open(&self, args: &ScenarioArgs) -> Result<Writer, Failure> {
+impl<'a> Facts<'a> {
+    /// Makes the results folder, or opens the one of the sweep to go on with; its manifest says that the run is on.
+    pub(super) fn open(&'a self, args: &ScenarioArgs) -> Result<Book<'a>, Failure> {
+        let failed = |error: ResultsError| {
+            let exit = match error {
+                ResultsError::Exists { .. } => Exit::Usage,
+                _ => Exit::Unexpected,
+            };
+            Failure::new(exit, format!("{error}"))
+        };
+        if let Some(resume) = self.prepared.resume.as_deref() {
+            return self.reopen(resume);
+        }
         let place = match &args.out {
             Some(out) => Place::Exact(out.clone()),
             None => {
@@ -66,126 +75,63 @@ impl Facts<'_> {
             }
         };
         let scenario = crate::scenario::resolved(&self.prepared.scenario);
-        let writer = Writer::create(&place, &self.manifest(), &scenario).and_then(|mut writer| {
-            if let Some(server) = &self.prepared.scenario.server {
-                writer.begin_server(!server.extra.is_empty())?;
-            }
-            let files = self.prepared.scenario.results;
-            writer.begin_details(files.chunks, files.responses)?;
-            Ok(writer)
-        });
-        writer.map_err(|error| {
-            let exit = match error {
-                ResultsError::Exists { .. } => Exit::Usage,
-                _ => Exit::Unexpected,
-            };
-            Failure::new(exit, format!("{error}"))
+        let sweep = self.prepared.scenario.sweep.as_ref();
+        let mut manifest = self.manifest();
+        if sweep.is_some() {
+            // Those of each run are added as it begins.
+            manifest.phases.clear();
+        }
+        let mut writer = Writer::create(&place, &manifest, &scenario).map_err(failed)?;
+        if let Some(server) = &self.prepared.scenario.server {
+            writer.begin_server(!server.extra.is_empty()).map_err(failed)?;
+        }
+        let details = self.prepared.scenario.results;
+        writer.begin_details(details.chunks, details.responses).map_err(failed)?;
+        if let Some(sweep) = sweep {
+            let axes = sweep.axes.iter().map(|axis| axis.name.as_str());
+            writer.create_points(&points::header(axes)).map_err(failed)?;
+        }
+        let folder = writer.folder().to_owned();
+        Ok(Book {
+            facts: self,
+            manifest,
+            folder,
+            writer: Some(writer),
+            summary: Vec::new(),
+            analysis: Vec::new(),
+            failed: None,
         })
     }
 
-    /// Writes what the run came to, prints it, and says how to end.
-    pub(super) fn close(
-        &self,
-        collected: Collected,
-        end: &End,
-        args: &ScenarioArgs,
-    ) -> Result<Exit, Failure> {
-        let Collected {
-            courses,
-            fold,
-            seconds,
-            figures,
-            mut findings,
-            left_out,
-            scrapes,
-            analysis,
-            answers_forgotten,
-            mut writer,
-            ..
-        } = collected;
-        let summary = fold.summary();
-        let mut manifest = self.manifest();
-        manifest.objectives.iter_mut().for_each(|objective| objective.judge(&summary));
-        findings.extend(undetermined(&manifest.objectives));
-        let verdict = Verdict::of(&findings);
-        let tables = [
-            writer.gaps(&fold.gaps()),
-            writer.summary(&summary),
-            writer.timeline(&seconds.rows()),
-            writer.accuracy(&fold.accuracy()),
-            writer.flush(),
-        ];
-        let tables: Result<(), ResultsError> = tables.into_iter().collect();
-        manifest.left_out = left_out;
-        manifest.state = if tables.is_ok() { end.state } else { State::Stopped };
-        manifest.origin_monotonic_ns = end.origin.monotonic_ns;
-        if let Some(host) = &mut manifest.host {
-            host.origin_unix_ns = end.origin.unix_ns;
-        }
-        manifest.server = self.pages(&scrapes);
-        manifest.answers_forgotten = answers_forgotten;
-        manifest.verdict = Some(VerdictEntry::new(&findings, self.simulated));
-        for (index, (entry, course)) in manifest.phases.iter_mut().zip(&courses).enumerate() {
-            if let Some(course) = course {
-                fill(entry, course);
-                let facts = fold.facts(index as u32);
-                entry.counted = facts.is_some_and(|facts| facts.counted);
-                entry.stopped = facts.is_some_and(|facts| facts.stopped);
-                entry.client = figures.iter().find(|known| known.phase == entry.name).map(ClientEntry::from);
-                entry.requests =
-                    fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
-            }
-        }
-        let known = known(&manifest, Step::of(&fold, None, None));
-        let analysis = analysis.map(|analysis| analysis.rows(&known)).unwrap_or_default();
-        let analysed = if manifest.is_analysed() { writer.analysis(&analysis) } else { Ok(()) };
-        let written = tables.and(analysed).and(writer.write_manifest(&manifest));
-        let folder = writer.folder();
-        if args.json {
-            print(&json::object(&manifest, &summary, &analysis, folder), folder)?;
-        } else {
-            let told = terminal::text(&manifest, &summary) + &report::analysis::text(&analysis);
-            print(&format!("{told}\n{}", folder.display()), folder)?;
-        }
-        if !folder.exists() {
-            let gone = format!("the results folder {} was removed while the run went on", folder.display());
-            return Err(Failure::unexpected(format!("{gone}: what is printed above is all there is")));
-        }
-        if let Some(failure) = &end.failure {
-            return Err(Failure::unexpected(format!("the run was stopped: {failure}")));
-        }
-        written.map_err(Failure::unexpected)?;
-        Ok(exit(verdict, any_fails(&manifest.objectives), args.strict))
-    }
-
-    /// A collector whose rows go to `writer`.
-    pub(super) fn collector(&self, writer: Writer) -> Collector {
-        let analysed = self.manifest().is_analysed();
-        let collector = Collector::new(&self.prepared.scenario, writer).of_shard(self.prepared.shard);
-        collector.checking(answers::checks(self.prepared)).analysing(analysed)
+    fn reopen(&'a self, resume: &Resume) -> Result<Book<'a>, Failure> {
+        let mut manifest = resume.manifest.clone();
+        let (writer, rows_removed) =
+            Writer::resume(&resume.folder, &|key| resume.is_done(key)).map_err(Failure::unexpected)?;
+        manifest.resumed.push(ResumeEntry {
+            started: self.prepared.started.to_string(),
+            at_s: resume.end().as_secs_f64(),
+            origin_monotonic_ns: None,
+            rows_removed,
+        });
+        writer.write_manifest(&manifest).map_err(Failure::unexpected)?;
+        let folder = reader::read(&resume.folder, |_, _| ()).map_err(Failure::unexpected)?;
+        let summary = folder.summary();
+        let folder = resume.folder.clone();
+        Ok(Book {
+            facts: self,
+            manifest,
+            folder,
+            writer: Some(writer),
+            summary,
+            analysis: Vec::new(),
+            failed: None,
+        })
     }
 
     fn manifest(&self) -> Manifest {
         let scenario = &self.prepared.scenario;
         let timeouts = &scenario.target.timeouts;
-        let phases = scenario.phases.iter().map(|phase| PhaseEntry {
-            point: None,
-            repeat: None,
-            name: phase.name.clone(),
-            measured: phase.measure,
-            open_loop: matches!(phase.load, Load::Open { .. }),
-            counted: false,
-            stopped: false,
-            start_s: None,
-            window_start_s: None,
-            window_end_s: None,
-            end_s: None,
-            drained_s: None,
-            ended_by: None,
-            requests: BTreeMap::new(),
-            not_planned: 0,
-            client: None,
-        });
+        let phases = phase_entries(self.prepared);
         Manifest {
             format: FORMAT,
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -212,7 +158,7 @@ impl Facts<'_> {
                 idle_s: Some(timeouts.idle.as_secs_f64()),
                 total_s: timeouts.total.map(|total| total.as_secs_f64()),
             },
-            phases: phases.collect(),
+            phases,
             workloads: scenario
                 .workloads
                 .iter()
@@ -230,10 +176,12 @@ impl Facts<'_> {
             server: Vec::new(),
             memory: scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
             left_out: LeftOut::default(),
-            lengths: self.lengths.clone(),
+            lengths: Vec::new(),
             about: scenario.about.clone(),
             objectives: scenario.objectives.iter().map(ObjectiveEntry::from).collect(),
             verdict: None,
+            points: Vec::new(),
+            resumed: Vec::new(),
         }
     }
 
@@ -266,6 +214,224 @@ impl Facts<'_> {
         });
         skipped.collect()
     }
+}
+
+/// The results of a run under way.
+pub(super) struct Book<'a> {
+    facts: &'a Facts<'a>,
+    manifest: Manifest,
+    folder: PathBuf,
+    /// `None` while a run has it.
+    writer: Option<Writer>,
+    /// Every figure so far.
+    summary: Vec<SummaryRow>,
+    /// What rows and looks say together, once they are all there.
+    analysis: Vec<AnalysisRow>,
+    /// The first file that could not be written.
+    failed: Option<ResultsError>,
+}
+
+impl Book<'_> {
+    /// What takes in the events of `step`, which is about to begin; `lengths` says how its prompts are made to theirs.
+    pub(super) fn begin(
+        &mut self,
+        step: &Prepared,
+        lengths: Vec<LengthsEntry>,
+    ) -> Result<Collector, Failure> {
+        let writer = self.writer.take();
+        let writer = writer.ok_or_else(|| Failure::unexpected("a run began before the last was over"))?;
+        self.manifest.lengths.extend(lengths);
+        if step.run.is_some() {
+            self.manifest.phases.extend(phase_entries(step));
+        }
+        writer.write_manifest(&self.manifest).map_err(Failure::unexpected)?;
+        let collector = Collector::new(&step.scenario, writer).of_shard(step.shard);
+        let collector = collector.checking(answers::checks(step));
+        Ok(match step.run {
+            Some(run) => collector.of_run(run.point, run.repeat),
+            None => collector.analysing(self.manifest.is_analysed()),
+        })
+    }
+
+    /// Writes what `step` came to. False where that could not be done.
+    pub(super) fn end(&mut self, step: &Prepared, collected: Collected, state: State) -> bool {
+        let Collected {
+            courses,
+            fold,
+            seconds,
+            figures,
+            mut findings,
+            left_out,
+            scrapes,
+            analysis,
+            answers_forgotten,
+            mut writer,
+            ..
+        } = collected;
+        let summary = fold.summary();
+        let mut objectives = self.manifest.objectives.clone();
+        objectives.iter_mut().for_each(|objective| objective.judge(&summary));
+        findings.extend(undetermined(&objectives));
+        let verdict = VerdictEntry::new(&findings, self.facts.simulated);
+        self.manifest.answers_forgotten += answers_forgotten;
+        self.manifest.left_out = self.manifest.left_out.join(left_out);
+        add_pages(&mut self.manifest.server, self.facts.pages(&scrapes));
+        let first = self.manifest.phases.len().saturating_sub(courses.len());
+        for (index, (entry, course)) in self.manifest.phases[first..].iter_mut().zip(&courses).enumerate() {
+            if let Some(course) = course {
+                fill(entry, course);
+                let facts = fold.facts(index as u32);
+                entry.counted = facts.is_some_and(|facts| facts.counted);
+                entry.stopped = facts.is_some_and(|facts| facts.stopped);
+                entry.client = figures.iter().find(|known| known.phase == entry.name).map(ClientEntry::from);
+                entry.requests =
+                    fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
+            }
+        }
+        let mut tables = vec![
+            writer.gaps(&fold.gaps()),
+            writer.summary(&summary),
+            writer.timeline(&seconds.rows()),
+            writer.accuracy(&fold.accuracy()),
+        ];
+        match step.run {
+            None => {
+                self.manifest.verdict = Some(verdict);
+                let known = known(&self.manifest, Step::of(&fold, None, None));
+                self.analysis = analysis.map(|analysis| analysis.rows(&known)).unwrap_or_default();
+                if self.manifest.is_analysed() {
+                    tables.push(writer.analysis(&self.analysis));
+                }
+            }
+            Some(run) => {
+                let entry = PointEntry {
+                    point: run.point,
+                    repeat: run.repeat,
+                    settings: settings(step),
+                    state: match state {
+                        State::Complete => PointState::Complete,
+                        State::Stopped => PointState::Stopped,
+                        State::Running | State::Interrupted => PointState::Interrupted,
+                    },
+                    seed: step.seed.0,
+                    salt: format!("{:016x}", step.salt.0),
+                    verdict: Some(verdict),
+                    objectives: objectives.iter().flat_map(|it| &it.judged).map(|judged| judged.answer).max(),
+                };
+                tables.push(writer.point(&points::row(&entry, &summary)));
+                self.manifest.points.push(entry);
+            }
+        }
+        tables.push(writer.flush());
+        if step.run.is_some() {
+            tables.push(writer.write_manifest(&self.manifest));
+        }
+        self.summary.extend(summary);
+        self.writer = Some(writer);
+        let failed = tables.into_iter().find_map(Result::err);
+        let is_whole = failed.is_none();
+        self.failed = self.failed.take().or(failed);
+        is_whole
+    }
+
+    /// Writes the last word, prints the result, and says how to end.
+    pub(super) fn close(mut self, end: &End, args: &ScenarioArgs) -> Result<Exit, Failure> {
+        let manifest = &mut self.manifest;
+        manifest.state = if self.failed.is_none() { end.state } else { State::Stopped };
+        match manifest.resumed.last_mut() {
+            Some(resumed) => resumed.origin_monotonic_ns = end.origin.monotonic_ns,
+            None => {
+                manifest.origin_monotonic_ns = end.origin.monotonic_ns;
+                if let Some(host) = &mut manifest.host {
+                    host.origin_unix_ns = end.origin.unix_ns;
+                }
+            }
+        }
+        let summary = &self.summary;
+        manifest.objectives.iter_mut().for_each(|objective| objective.judge(summary));
+        if self.facts.prepared.scenario.sweep.is_some() {
+            manifest.verdict = Some(VerdictEntry::of_points(&manifest.points, self.facts.simulated));
+        }
+        let folder = self.folder.as_path();
+        let written = self.writer.as_ref().map_or(Ok(()), |writer| writer.write_manifest(manifest));
+        let written = self.failed.take().map_or(written, Err);
+        if self.facts.prepared.scenario.sweep.is_some() && written.is_ok() && manifest.is_analysed() {
+            // Rows of all runs together: those of each are gone.
+            let mut analysis = Analysis::default();
+            let read = reader::read(folder, |_, record| analysis.add(record)).map_err(Failure::unexpected)?;
+            self.analysis = super::report::analyse(&read, analysis)?;
+        }
+        if args.json {
+            print(&json::object(manifest, &self.summary, &self.analysis, folder), folder)?;
+        } else {
+            let told = terminal::text(manifest, &self.summary) + &report::analysis::text(&self.analysis);
+            print(&format!("{told}\n{}", folder.display()), folder)?;
+        }
+        if !folder.exists() {
+            let gone = format!("the results folder {} was removed while the run went on", folder.display());
+            return Err(Failure::unexpected(format!("{gone}: what is printed above is all there is")));
+        }
+        if let Some(failure) = &end.failure {
+            return Err(Failure::unexpected(format!("the run was stopped: {failure}")));
+        }
+        written.map_err(Failure::unexpected)?;
+        let verdicts = [Verdict::Valid, Verdict::Insufficient];
+        let told = manifest.verdict.as_ref().map(|verdict| verdict.verdict.as_str());
+        let verdict = verdicts.into_iter().find(|verdict| told == Some(verdict.name()));
+        // In a sweep each point stands for itself: some are there to miss.
+        let missed = self.facts.prepared.scenario.sweep.is_none() && any_fails(&manifest.objectives);
+        Ok(exit(verdict.unwrap_or(Verdict::Invalid), missed, args.strict))
+    }
+}
+
+/// Adds what came of looking at each page in one run to what came of it in those before.
+fn add_pages(pages: &mut Vec<PageEntry>, more: Vec<PageEntry>) {
+    if pages.is_empty() {
+        *pages = more;
+        return;
+    }
+    for (page, more) in pages.iter_mut().zip(more) {
+        page.looks += more.looks;
+        page.failed += more.failed;
+        page.missed += more.missed;
+        page.resets += more.resets;
+        page.faults += more.faults;
+        page.series_left_out += more.series_left_out;
+        page.server = page.server.take().or(more.server);
+        page.last_error = more.last_error.or(page.last_error.take());
+    }
+}
+
+/// What the axes of a sweep are set to in one of its runs.
+pub(super) fn settings(step: &Prepared) -> Vec<Setting> {
+    let (Some(run), Some(sweep)) = (step.run, &step.scenario.sweep) else { return Vec::new() };
+    let points = sweep.points();
+    let Some(point) = points.get(run.point as usize - 1) else { return Vec::new() };
+    let setting = |(axis, value): (&str, &str)| Setting { axis: axis.to_owned(), value: value.to_owned() };
+    sweep.settings(point).map(setting).collect()
+}
+
+/// The phases of a run that has not begun.
+fn phase_entries(step: &Prepared) -> Vec<PhaseEntry> {
+    let phases = step.scenario.phases.iter().map(|phase| PhaseEntry {
+        point: step.run.map(|run| run.point),
+        repeat: step.run.map(|run| run.repeat),
+        name: phase.name.clone(),
+        measured: phase.measure,
+        open_loop: matches!(phase.load, Load::Open { .. }),
+        counted: false,
+        stopped: false,
+        start_s: None,
+        window_start_s: None,
+        window_end_s: None,
+        end_s: None,
+        drained_s: None,
+        ended_by: None,
+        requests: BTreeMap::new(),
+        not_planned: 0,
+        client: None,
+    });
+    phases.collect()
 }
 
 /// What an analysis must know beside rows and looks.

@@ -8,6 +8,7 @@ mod law;
 mod lengths;
 mod listing;
 mod look;
+mod points;
 mod preview;
 mod text;
 
@@ -20,11 +21,13 @@ use clap::Args;
 
 use super::answers;
 use super::exit::{Exit, Failure};
+use super::lengths::load_tokenizer;
 use super::prepare::{scan_datasets, style};
 use crate::dataset::Dataset;
 use crate::diagnostic::Diagnostics;
 use crate::scenario::{Loaded, Overrides, Scenario, explained, load};
 use crate::units::parse_duration;
+use points::PointPreview;
 use preview::Preview;
 
 const EXAMPLES: &str = "\
@@ -79,6 +82,8 @@ struct Sound {
     scenario: Arc<Scenario>,
     datasets: Vec<Option<Arc<Dataset>>>,
     preview: Preview,
+    /// Of a sweep.
+    points: Vec<PointPreview>,
 }
 
 pub(super) fn run(args: &CheckArgs) -> Result<Exit, Failure> {
@@ -112,14 +117,30 @@ fn check<'a>(file: &'a Path, overrides: &Overrides, service_time: Option<Duratio
     };
     let mut problems = std::mem::take(&mut loaded.warnings);
     let scenario = Arc::new(loaded.scenario.clone());
-    let Ok(datasets) = scan_datasets(&scenario, true, &mut problems) else {
+    let mut shelf = Vec::new();
+    let Ok(datasets) = scan_datasets(&scenario, true, &mut problems, &mut shelf) else {
         return Checked { file, problems, sound: None };
     };
     answers::try_truths(&scenario, &datasets, &mut problems);
-    super::lengths::load_tokenizer(&scenario, &mut problems);
+    let mut tokenizers = Vec::new();
+    load_tokenizer(&scenario, &mut problems, &mut tokenizers);
     let preview = Preview::of(&scenario, &datasets, service_time);
     caveats::add(&loaded, &datasets, &preview, &mut problems);
-    let sound = (!problems.has_errors()).then_some(Sound { loaded, scenario, datasets, preview });
+    let mut points = Vec::new();
+    for (index, point) in loaded.at_points().enumerate() {
+        let mut found = Diagnostics::default();
+        let Ok(datasets) = scan_datasets(&point.scenario, true, &mut found, &mut shelf) else {
+            problems.append_new(found);
+            return Checked { file, problems, sound: None };
+        };
+        if datasets.iter().any(Option::is_some) {
+            compare_with_data(&point, &datasets, &mut found);
+        }
+        load_tokenizer(&point.scenario, &mut found, &mut tokenizers);
+        problems.append_new(found);
+        points.push(PointPreview::of(&loaded, index, &Arc::new(point.scenario), &datasets));
+    }
+    let sound = (!problems.has_errors()).then_some(Sound { loaded, scenario, datasets, preview, points });
     Checked { file, problems, sound }
 }
 
@@ -152,6 +173,7 @@ fn show(checked: &Checked<'_>, args: &CheckArgs, is_first: bool) -> io::Result<(
         return out.flush();
     }
     text::write(&mut out, checked.file, sound)?;
+    points::write(&mut out, &sound.scenario, &sound.points)?;
     if let Some(most) = args.plan {
         text::write_plan(&mut out, sound, most)?;
     }

@@ -39,6 +39,8 @@ enum Purpose {
     Mixed,
     /// A scenario that changes another one, which is written too
     Extends,
+    /// The same load with more and more users: one folder, and a table of all points
+    Sweep,
 }
 
 impl Purpose {
@@ -50,6 +52,7 @@ impl Purpose {
             Purpose::Answers => include_str!("init/answers.toml"),
             Purpose::Mixed => include_str!("init/mixed.toml"),
             Purpose::Extends => include_str!("init/extends.toml"),
+            Purpose::Sweep => include_str!("init/sweep.toml"),
         }
     }
 
@@ -59,7 +62,7 @@ impl Purpose {
             Purpose::Dataset => Some(("prompts.jsonl", include_str!("init/prompts.jsonl"))),
             Purpose::Answers => Some(("questions.jsonl", include_str!("init/questions.jsonl"))),
             Purpose::Extends => Some(("base.toml", include_str!("init/open-loop.toml"))),
-            Purpose::OpenLoop | Purpose::ClosedLoop | Purpose::Mixed => None,
+            Purpose::OpenLoop | Purpose::ClosedLoop | Purpose::Mixed | Purpose::Sweep => None,
         }
     }
 }

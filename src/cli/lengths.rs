@@ -1,5 +1,6 @@
 //! What must be found out of the server before its prompts can be made, and what it must be told.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::exit::{Exit, Failure};
@@ -14,15 +15,28 @@ use crate::results::manifest::LengthsEntry;
 use crate::run::calibrate::{Calibration, Calibrator, WordSource, send};
 use crate::scenario::{Scenario, TargetUrl, TokenizerSource};
 use crate::sim::Tokenize;
+use crate::sweep::Run;
 
 /// Ways to empty a prefix cache: vLLM's and SGLang's.
 const RESETS: [&str; 2] = ["/reset_prefix_cache", "/flush_cache"];
 
-/// The tokenizer that the scenario names. What is wrong with it goes into `notes`.
-pub(super) fn load_tokenizer(scenario: &Scenario, notes: &mut Diagnostics) -> Option<Arc<Tokenizer>> {
+/// The tokenizer that the scenario names, from the `shelf`, or else loaded and put there. What is wrong with it goes into
+/// `notes`.
+pub(super) fn load_tokenizer(
+    scenario: &Scenario,
+    notes: &mut Diagnostics,
+    shelf: &mut Vec<(PathBuf, Arc<Tokenizer>)>,
+) -> Option<Arc<Tokenizer>> {
     let Some(TokenizerSource::File(path)) = &scenario.target.tokenizer else { return None };
+    if let Some((_, tokenizer)) = shelf.iter().find(|(known, _)| known == path) {
+        return Some(Arc::clone(tokenizer));
+    }
     match Tokenizer::load(path) {
-        Ok(tokenizer) => Some(Arc::new(tokenizer)),
+        Ok(tokenizer) => {
+            let tokenizer = Arc::new(tokenizer);
+            shelf.push((path.clone(), Arc::clone(&tokenizer)));
+            Some(tokenizer)
+        }
         Err(error) => {
             let help = "name a tokenizer.json, or a rank file of tiktoken, with target.tokenizer.file";
             notes.push(Diagnostic::error(error.to_string()).help(help));
@@ -49,8 +63,8 @@ pub(super) async fn composer(
         (_, Some(tokenizer)) => WordSource::Tokenizer(tokenizer),
         (_, None) => WordSource::Common,
     };
-    let (api, salt, run_id) = (target.api, prepared.salt, prepared.run_id.as_str());
-    let calibrator = Calibrator { clock, client, api, salt, run_id };
+    let (api, salt, id) = (target.api, prepared.salt, &prepared.id());
+    let calibrator = Calibrator { clock, client, api, salt, id };
     let mut notes = Vec::new();
     let calibrations = calibrator.calibrate(&mut forms, &words, &mut notes).await.map_err(|why| {
         let help =
@@ -74,6 +88,7 @@ pub(super) async fn composer(
             )
         })?;
     }
+    let entry = |calibration| entry(calibration, prepared.run);
     Ok((composer, calibrations.into_iter().map(entry).collect()))
 }
 
@@ -120,8 +135,10 @@ fn shortened(
     })
 }
 
-fn entry(calibration: Calibration) -> LengthsEntry {
+fn entry(calibration: Calibration, run: Option<Run>) -> LengthsEntry {
     LengthsEntry {
+        point: run.map(|run| run.point),
+        repeat: run.map(|run| run.repeat),
         workload: calibration.workload,
         words: calibration.source.to_owned(),
         overhead_tokens: calibration.overhead_tokens,

@@ -21,6 +21,8 @@ const RENEW: &str = "\r\x1b[K";
 pub(super) struct Live {
     phases: Vec<(String, Option<Duration>)>,
     planned: Option<u64>,
+    /// Which run of a sweep it is.
+    run: Option<String>,
     renews: bool,
     looks: u64,
 }
@@ -31,15 +33,25 @@ impl Live {
         Live {
             phases: scenario.phases.iter().map(|phase| (phase.name.clone(), phase.duration)).collect(),
             planned,
+            run: None,
             renews: std::io::stderr().is_terminal(),
             looks: 0,
         }
     }
 
+    /// The same for a run of a sweep, called `title`.
+    #[must_use]
+    pub(super) fn of_run(self, title: String) -> Live {
+        Live { run: Some(title), ..self }
+    }
+
     /// To be called once a second. `elapsed` is the run's own time, which may be virtual.
     pub(super) fn show(&mut self, progress: &Progress, elapsed: Duration) {
         let Some((name, duration)) = self.phases.get(progress.phase as usize) else { return };
-        let line = progress_line(progress, name, *duration, self.planned, elapsed);
+        let mut line = progress_line(progress, name, *duration, self.planned, elapsed);
+        if let Some(run) = &self.run {
+            line = format!("[{run}] {}", line.trim_start());
+        }
         // Nobody may be looking any more; that is no reason to stop.
         if self.renews {
             // Without wrapping, so that a narrow window shows the beginning on one line.

@@ -10,8 +10,9 @@ use super::environment;
 use super::exit::Failure;
 use super::lengths::load_tokenizer;
 use super::live::{patiently, say};
-use crate::dataset::Dataset;
+use super::resume::Resume;
 use crate::dataset::tokenizer::Tokenizer;
+use crate::dataset::{Dataset, Source};
 use crate::diagnostic::{Diagnostics, Style};
 use crate::plan::compose::{Form, Prompts, Salt, System};
 use crate::plan::composer::Composer;
@@ -22,8 +23,10 @@ use crate::results::ResultsError;
 use crate::run::calibrate::unmeasured;
 use crate::scenario::{Overrides, PromptSource, Requests, Scenario, SystemText};
 use crate::seed::Seed;
+use crate::sweep::Run;
 
 /// A scenario that can be run.
+#[derive(Clone)]
 pub(super) struct Prepared {
     pub(super) scenario: Arc<Scenario>,
     pub(super) seed: Seed,
@@ -40,6 +43,20 @@ pub(super) struct Prepared {
     pub(super) shard: Shard,
     /// Whether the seed is this process's own.
     pub(super) draws_seed: bool,
+    /// What each point of the sweep runs, in order; empty without one.
+    pub(super) points: Vec<Variant>,
+    /// Which run of the sweep this is.
+    pub(super) run: Option<Run>,
+    /// The sweep that it goes on with.
+    pub(super) resume: Option<Arc<Resume>>,
+}
+
+/// The scenario at one point, with its data.
+#[derive(Clone)]
+pub(super) struct Variant {
+    scenario: Arc<Scenario>,
+    datasets: Vec<Option<Arc<Dataset>>>,
+    tokenizer: Option<Arc<Tokenizer>>,
 }
 
 /// What a scenario is prepared for.
@@ -61,11 +78,25 @@ pub(super) fn prepare(
         return Err(Failure::usage(ResultsError::Exists { path: out.to_owned() }));
     }
     let overrides = Overrides { set: args.overrides.clone(), target };
+    let resume = args.resume.as_deref().map(Resume::read).transpose()?;
     let mut loaded = crate::scenario::load(&args.file, &overrides).map_err(|problems| refused(&problems))?;
     let mut notes = std::mem::take(&mut loaded.warnings);
-    let datasets = scan_datasets(&loaded.scenario, args.quiet, &mut notes)?;
+    let mut shelf = Vec::new();
+    let datasets = scan_datasets(&loaded.scenario, args.quiet, &mut notes, &mut shelf)?;
     check::compare_with_data(&loaded, &datasets, &mut notes);
-    let tokenizer = load_tokenizer(&loaded.scenario, &mut notes);
+    let mut tokenizers = Vec::new();
+    let tokenizer = load_tokenizer(&loaded.scenario, &mut notes, &mut tokenizers);
+    let mut points = Vec::new();
+    for point in loaded.at_points() {
+        let mut found = Diagnostics::default();
+        let datasets = scan_datasets(&point.scenario, args.quiet, &mut found, &mut shelf)?;
+        if datasets.iter().any(Option::is_some) {
+            check::compare_with_data(&point, &datasets, &mut found);
+        }
+        let tokenizer = load_tokenizer(&point.scenario, &mut found, &mut tokenizers);
+        notes.append_new(found);
+        points.push((point.scenario, datasets, tokenizer));
+    }
     let mut scenario = loaded.scenario;
     if notes.has_errors() {
         return Err(refused(&notes));
@@ -76,10 +107,11 @@ pub(super) fn prepare(
     let variable = scenario.target.api_key_env.as_deref().filter(|_| purpose == Purpose::Measure);
     let key = variable.map(environment::required).transpose()?;
     let draws_seed = scenario.seed.is_none();
-    let seed = match scenario.seed {
-        Some(seed) => seed,
+    let seed = match (scenario.seed, &resume) {
+        (Some(seed), _) => seed,
+        (None, Some(resume)) => resume.manifest.seed,
         // Thirty-two bits: short enough to be typed again.
-        None => environment::random()? >> 32,
+        (None, None) => environment::random()? >> 32,
     };
     scenario.seed = Some(seed);
     let salt = match (scenario.salt, purpose) {
@@ -87,21 +119,50 @@ pub(super) fn prepare(
         (None, Purpose::Measure) => environment::random()?,
         (None, Purpose::Rehearse) => seed,
     };
+    let salt = resume.as_ref().and_then(Resume::salt).unwrap_or(salt);
+    let run_id = match &resume {
+        Some(resume) => resume.manifest.run_id.clone(),
+        None => format!("{:012x}", environment::random()? >> 16),
+    };
+    let points = points.into_iter().map(|(scenario, datasets, tokenizer)| Variant {
+        scenario: Arc::new(Scenario { seed: Some(seed), ..scenario }),
+        datasets,
+        tokenizer,
+    });
+    if let Some(resume) = &resume {
+        resume.check(&scenario)?;
+    }
     Ok(Prepared {
         scenario: Arc::new(scenario),
         seed: Seed(seed),
         salt: Salt(salt),
-        run_id: format!("{:012x}", environment::random()? >> 16),
+        run_id,
         datasets,
         tokenizer,
         key,
         started: environment::utc_now(),
         shard: Shard::WHOLE,
         draws_seed,
+        points: points.collect(),
+        run: None,
+        resume: resume.map(Arc::new),
     })
 }
 
 impl Prepared {
+    /// One run of its sweep: the point's scenario, with seed and salt of its own.
+    pub(super) fn at(&self, run: Run) -> Prepared {
+        let mut prepared = Prepared { run: Some(run), ..self.clone() };
+        prepared.seed = run.seed(self.seed);
+        prepared.salt = Salt(run.salt(self.salt.0));
+        if let Some(variant) = self.points.get(run.point as usize - 1) {
+            prepared.scenario = Arc::clone(&variant.scenario);
+            prepared.datasets.clone_from(&variant.datasets);
+            prepared.tokenizer.clone_from(&variant.tokenizer);
+        }
+        prepared
+    }
+
     /// How many requests the phases ask for, where each of them says so.
     pub(super) fn planned_requests(&self) -> Option<u64> {
         let workloads = self.scenario.workloads.iter().zip(&self.datasets);
@@ -142,7 +203,6 @@ impl Prepared {
                 chat_limit: self.scenario.target.chat_limit,
                 exact: workload.exact_output,
                 extra: workload.request.extra.clone(),
-                ..BodyOptions::default()
             },
             checks: workload.score.is_some(),
             compares: workload.consistency,
@@ -154,15 +214,23 @@ impl Prepared {
     pub(super) fn composer(&self, forms: Vec<Form>) -> Composer {
         let rows = row_orders(&self.scenario, &self.datasets, self.seed);
         let plan = Plan::new(Arc::clone(&self.scenario), self.seed, rows).of_shard(self.shard);
-        Composer::new(plan, self.scenario.target.api, forms, self.salt, self.run_id.clone())
+        Composer::new(plan, self.scenario.target.api, forms, self.salt, self.id())
+    }
+
+    /// What ids of its requests begin with: those of the run, point and repeat, zero where there is no sweep.
+    pub(super) fn id(&self) -> String {
+        let (point, repeat) = self.run.map_or((0, 0), |run| (run.point, run.repeat));
+        format!("{}-{point}-{repeat}", self.run_id)
     }
 }
 
-/// Reads every data set through. What is wrong with one, and what else there is to know, goes into `notes`.
+/// Reads every data set through, but those on the `shelf`, where they are put. What is wrong with one, and what else
+/// there is to know, goes into `notes`.
 pub(super) fn scan_datasets(
     scenario: &Scenario,
     quiet: bool,
     notes: &mut Diagnostics,
+    shelf: &mut Vec<(Source, Arc<Dataset>)>,
 ) -> Result<Vec<Option<Arc<Dataset>>>, Failure> {
     let mut datasets: Vec<Option<Arc<Dataset>>> = Vec::new();
     for workload in &scenario.workloads {
@@ -170,13 +238,19 @@ pub(super) fn scan_datasets(
             datasets.push(None);
             continue;
         };
+        if let Some((_, dataset)) = shelf.iter().find(|(known, _)| known == source) {
+            datasets.push(Some(Arc::clone(dataset)));
+            continue;
+        }
         let scan = || Dataset::scan(source);
         let scanned =
             if quiet { scan() } else { patiently(&format!("reading {}", source.path.display()), scan) };
         match scanned {
             Ok(dataset) => {
                 dataset.warnings().into_iter().for_each(|warning| notes.push(warning));
-                datasets.push(Some(Arc::new(dataset)));
+                let dataset = Arc::new(dataset);
+                shelf.push((source.clone(), Arc::clone(&dataset)));
+                datasets.push(Some(dataset));
             }
             Err(error) => {
                 notes.push(error.diagnostic());

@@ -62,7 +62,7 @@ fn report(path: &Path, args: &ReportArgs) -> Result<(), Failure> {
 }
 
 /// What the rows and looks of a folder say, in `analysis.csv` anew; nothing where its run is not analysed.
-fn analyse(folder: &Folder, mut analysis: Analysis) -> Result<Vec<AnalysisRow>, Failure> {
+pub(super) fn analyse(folder: &Folder, mut analysis: Analysis) -> Result<Vec<AnalysisRow>, Failure> {
     if !folder.manifest.is_analysed() {
         return Ok(Vec::new());
     }

@@ -128,18 +128,19 @@ struct Recipe {
     salt: Salt,
     /// The salt of prompts that are to be the same in every run of a seed.
     natural: Salt,
-    run_id: String,
+    /// What ids of requests begin with.
+    id: String,
 }
 
 impl Composer {
-    /// A composer for `plan`; `forms` are those of its workloads, in order.
-    pub fn new(plan: Plan, api: Api, forms: Vec<Form>, salt: Salt, run_id: String) -> Composer {
+    /// A composer for `plan`; `forms` are those of its workloads, in order. Ids of requests begin with `id`.
+    pub fn new(plan: Plan, api: Api, forms: Vec<Form>, salt: Salt, id: String) -> Composer {
         let shortest = forms.iter().map(|form| match &form.prompts {
             Prompts::Tokens(prompts) => prompts.shortest_tokens(),
             Prompts::Synthetic { .. } | Prompts::Rows(_) | Prompts::Needle { .. } => 0,
         });
         let plan = plan.no_shorter_than(shortest.collect());
-        let recipe = Arc::new(Recipe { api, forms, salt, natural: Salt(plan.seed.0), run_id });
+        let recipe = Arc::new(Recipe { api, forms, salt, natural: Salt(plan.seed.0), id });
         Composer { phase_start: plan.clone(), plan, composed: Vec::new(), recipe }
     }
 
@@ -170,7 +171,7 @@ impl Composer {
             let turn = Turn { planned, think: Duration::ZERO, prompt_tokens: Some(0) };
             let messages = recipe.opening(&turn)?.messages;
             let outgoing = recipe.outgoing(&turn.planned, &messages, false);
-            Ok(Outgoing { id: format!("{}-fill-{number}", recipe.run_id), ..outgoing })
+            Ok(Outgoing { id: format!("{}-fill-{number}", recipe.id), ..outgoing })
         })
     }
 
@@ -278,8 +279,7 @@ impl Recipe {
         let max_tokens = turn.output_tokens_planned.unwrap_or_default();
         let body = options.body(self.api, messages, max_tokens);
         Outgoing {
-            // Point and repeat are 0 where there is no sweep.
-            id: format!("{}-0-0-{}", self.run_id, turn.request),
+            id: format!("{}-{}", self.id, turn.request),
             stream: options.stream,
             keep_answer,
             check_answer: *checks || *compares,

@@ -71,6 +71,8 @@ impl Meaning {
 /// One figure of one phase on both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
+    /// Point of a sweep, from 1.
+    pub point: Option<u32>,
     /// Name of the phase.
     pub phase: String,
     /// Tag of the metric.
@@ -175,19 +177,21 @@ pub fn compare(base: &[Compared<'_>], new: &[Compared<'_>], worse_than: f64) -> 
             }
         }
     }
-    let mut phases: Vec<&str> = Vec::new();
+    let mut phases: Vec<Place<'_>> = Vec::new();
     for row in base.iter().flat_map(|run| run.summary) {
-        if row.phase != ALL && !phases.contains(&row.phase.as_str()) {
-            phases.push(&row.phase);
+        let place = (row.point, row.phase.as_str());
+        if row.phase != ALL && phases.last() != Some(&place) && !phases.contains(&place) {
+            phases.push(place);
         }
     }
     let mut lines = Vec::new();
-    for phase in phases {
+    for place in phases {
         for (metric, statistic) in COMPARED {
-            let (from, to) = (side(base, phase, metric, statistic), side(new, phase, metric, statistic));
+            let (from, to) = (side(base, place, metric, statistic), side(new, place, metric, statistic));
             let Some(change) = change(&from, &to) else { continue };
             lines.push(Line {
-                phase: phase.to_owned(),
+                point: place.0,
+                phase: place.1.to_owned(),
                 metric,
                 statistic,
                 change,
@@ -217,11 +221,14 @@ fn manifest_differences(base: &Manifest, new: &Manifest) -> Vec<String> {
     differences
 }
 
+/// A point, where there is a sweep, and a phase.
+type Place<'a> = (Option<u32>, &'a str);
+
 /// Repeats of one folder are runs like those of several.
-fn side(runs: &[Compared<'_>], phase: &str, metric: &str, statistic: &str) -> Side {
+fn side(runs: &[Compared<'_>], (point, phase): Place<'_>, metric: &str, statistic: &str) -> Side {
     let is_it = |row: &&SummaryRow| {
-        (row.phase.as_str(), row.workload.as_str(), row.metric, row.statistic)
-            == (phase, ALL, metric, statistic)
+        (row.point, row.phase.as_str(), row.workload.as_str(), row.metric, row.statistic)
+            == (point, phase, ALL, metric, statistic)
     };
     let rows = runs.iter().flat_map(|run| run.summary).filter(is_it);
     let value = |row: &SummaryRow| Some((row.value?, Interval { low: row.ci_low, high: row.ci_high }));
@@ -259,7 +266,7 @@ impl Comparison {
         if !self.differences.is_empty() {
             out.push('\n');
         }
-        for lines in self.lines.chunk_by(|a, b| a.phase == b.phase) {
+        for lines in self.lines.chunk_by(|a, b| (a.point, &a.phase) == (b.point, &b.phase)) {
             let first = &lines[0];
             let unit = if first.base_runs.min(first.new_runs) >= FEWEST_RUNS {
                 "intervals from run to run"
@@ -267,7 +274,8 @@ impl Comparison {
                 "within-run interval only: what differs from run to run is not in it"
             };
             let (from, to) = (first.base_runs, first.new_runs);
-            let _ = writeln!(out, "{}: {} against {}; {unit}", first.phase, runs(from), runs(to));
+            let point = first.point.map_or(String::new(), |point| format!("point {point}, "));
+            let _ = writeln!(out, "{point}{}: {} against {}; {unit}", first.phase, runs(from), runs(to));
             let _ = writeln!(out, "  {:<25} {:>10} {:>10} {:>9}  95 % interval", "", "base", "new", "change");
             for line in lines {
                 let _ = writeln!(out, "{}", line.text().trim_end());
@@ -289,6 +297,7 @@ impl Comparison {
 
     /// The columns of its table for programs.
     pub const COLUMNS: &'static [Column<Line>] = &[
+        Column { name: "point", write: |line, cell| plain(cell, line.point) },
         Column { name: "phase", write: |line, cell| text(cell, Some(&line.phase)) },
         Column { name: "metric", write: |line, cell| plain(cell, Some(line.metric)) },
         Column { name: "statistic", write: |line, cell| plain(cell, Some(line.statistic)) },

@@ -6,6 +6,7 @@ use super::chart::escaped;
 use super::course::Course;
 use super::figure::{NONE, grouped, percent, short, time};
 use super::objective;
+use super::points;
 use super::terminal::shards;
 use crate::results::Manifest;
 use crate::results::manifest::State;
@@ -31,6 +32,7 @@ pub fn page(manifest: &Manifest, scenario: &str, rows: &[SummaryRow], courses: &
     write_head(&mut html, manifest);
     write_objectives(&mut html, manifest);
     write_findings(&mut html, manifest);
+    write_points(&mut html, manifest, rows);
     for course in courses {
         write_course(&mut html, course);
     }
@@ -122,6 +124,20 @@ fn write_findings(html: &mut String, manifest: &Manifest) {
         }
     }
     html.push_str("</ul>\n");
+}
+
+fn write_points(html: &mut String, manifest: &Manifest, rows: &[SummaryRow]) {
+    let table = points::cells(manifest, rows);
+    let Some((titles, lines)) = table.split_first() else { return };
+    html.push_str("<h2>Points</h2>\n<div class=\"wide\"><table>\n<tr>");
+    titles.iter().for_each(|title| *html += &format!("<th>{}</th>", escaped(title)));
+    html.push_str("</tr>\n");
+    for line in lines {
+        html.push_str("<tr>");
+        line.iter().for_each(|cell| *html += &format!("<td>{}</td>", escaped(cell)));
+        html.push_str("</tr>\n");
+    }
+    html.push_str("</table></div>\n");
 }
 
 fn write_course(html: &mut String, course: &Course<'_>) {

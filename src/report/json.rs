@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::results::Manifest;
-use crate::results::manifest::{FindingEntry, PhaseEntry, ShardEntry, State};
+use crate::results::manifest::{FindingEntry, PhaseEntry, PointEntry, ShardEntry, State};
 use crate::results::objectives::ObjectiveEntry;
 use crate::stats::metrics::{Source, metric};
 use crate::stats::{AnalysisRow, SummaryRow};
@@ -29,6 +29,7 @@ pub fn object(manifest: &Manifest, rows: &[SummaryRow], analysis: &[AnalysisRow]
         phases: &manifest.phases,
         shards: &manifest.shards,
         objectives: &manifest.objectives,
+        points: &manifest.points,
         analysis: analysis.iter().map(Answer::from).collect(),
         figures: figures(rows),
     };
@@ -50,6 +51,9 @@ struct Summary<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     shards: &'a [ShardEntry],
     objectives: &'a [ObjectiveEntry],
+    /// Runs of a sweep.
+    #[serde(skip_serializing_if = "<[PointEntry]>::is_empty")]
+    points: &'a [PointEntry],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     analysis: Vec<Answer<'a>>,
     figures: Vec<Group<'a>>,

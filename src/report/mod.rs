@@ -9,6 +9,7 @@ pub mod html;
 pub mod json;
 pub mod live;
 mod objective;
+mod points;
 pub mod terminal;
 
 #[cfg(test)]

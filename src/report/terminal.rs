@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use super::figure::{NONE, grouped, percent, short, time};
 use super::objective;
+use super::points;
 use crate::record::Outcome;
 use crate::results::Manifest;
 use crate::results::manifest::{FindingEntry, PhaseEntry, ShardEntry, State};
@@ -37,6 +38,12 @@ pub fn text(manifest: &Manifest, rows: &[SummaryRow]) -> String {
     let mut text = headline(manifest);
     text.push('\n');
     write_shards(manifest, &mut text);
+    if !manifest.points.is_empty() {
+        text.push('\n');
+        text.push_str(&points::text(manifest, rows));
+        write_findings(manifest, &mut text);
+        return text;
+    }
     for section in sections(rows) {
         text.push('\n');
         section.write(manifest, &mut text);

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::memory::MemoryEntry;
 use super::objectives::ObjectiveEntry;
+use crate::stats::objective::Answer;
 use crate::stats::verdict::Figures;
 use crate::stats::{Finding, Slo, SloMetric, Verdict, WorkloadSetup};
 
@@ -88,8 +89,81 @@ pub struct Manifest {
     /// What had to hold, and whether it did.
     #[serde(default)]
     pub objectives: Vec<ObjectiveEntry>,
-    /// Whether the figures can be trusted; none while running.
+    /// Whether the figures can be trusted; none while running. Of a sweep that of its best run.
     pub verdict: Option<VerdictEntry>,
+    /// Every run of a sweep that has ended, in order of running; empty without one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub points: Vec<PointEntry>,
+    /// Each time that an interrupted sweep was taken up again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resumed: Vec<ResumeEntry>,
+}
+
+/// A run of a sweep that has ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PointEntry {
+    /// Its point, from 1.
+    pub point: u32,
+    /// Its repeat, from 1.
+    pub repeat: u32,
+    /// What its axes were set to, in their order.
+    pub settings: Vec<Setting>,
+    /// How far it came.
+    pub state: PointState,
+    /// What its plan was drawn from.
+    pub seed: u64,
+    /// What made its prompts unlike those of other runs.
+    pub salt: String,
+    /// Whether its figures can be trusted.
+    pub verdict: Option<VerdictEntry>,
+    /// The worst that became of an objective; none without one.
+    #[serde(default)]
+    pub objectives: Option<Answer>,
+}
+
+/// An axis of a sweep at one of its steps.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Setting {
+    /// Name of the axis.
+    pub axis: String,
+    /// What it is called there: a plain number, or text.
+    pub value: String,
+}
+
+/// How far a run of a sweep came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PointState {
+    /// To its end.
+    Complete,
+    /// To a stop rule: it has failed.
+    Stopped,
+    /// To a signal, or a failure of the client: it is run again when the sweep is resumed.
+    Interrupted,
+}
+
+impl PointState {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            PointState::Complete => "complete",
+            PointState::Stopped => "stopped",
+            PointState::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// A sweep taken up again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResumeEntry {
+    /// When, RFC 3339.
+    pub started: String,
+    /// The same from run start.
+    pub at_s: f64,
+    /// CLOCK_MONOTONIC at the run's zero from then on; none under the virtual clock.
+    pub origin_monotonic_ns: Option<u64>,
+    /// Rows of the run that was under way, which is run again: they were removed.
+    pub rows_removed: u64,
 }
 
 /// How far a run came.
@@ -250,6 +324,12 @@ impl ClientEntry {
 /// How a workload's prompts were made to their lengths.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LengthsEntry {
+    /// Point of a sweep, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<u32>,
+    /// Repeat of a point, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
     /// The workload's name.
     pub workload: String,
     /// Where its words come from: `common` (those that are one token in every common vocabulary), `tokenizer` (the
@@ -434,6 +514,31 @@ impl FindingEntry {
     }
 }
 
+impl VerdictEntry {
+    /// That of a sweep: the best of its runs, since each stands for itself, with each kind of finding once, in the
+    /// words of the first run that has it.
+    pub fn of_points(points: &[PointEntry], simulated: bool) -> VerdictEntry {
+        let verdicts = points.iter().filter_map(|point| point.verdict.as_ref());
+        let names = [Verdict::Valid, Verdict::Insufficient, Verdict::Invalid].map(Verdict::name);
+        let has = |name: &&str| verdicts.clone().any(|verdict| verdict.verdict == *name);
+        let best = names.into_iter().find(has).unwrap_or(Verdict::Invalid.name());
+        let mut found: Vec<(FindingEntry, usize)> = Vec::new();
+        for finding in verdicts.clone().flat_map(|verdict| &verdict.findings) {
+            let key =
+                |entry: &FindingEntry| (entry.kind.clone(), entry.severity.clone(), entry.phase.clone());
+            match found.iter_mut().find(|(known, _)| key(known) == key(finding)) {
+                Some((_, count)) => *count += 1,
+                None => found.push((finding.clone(), 1)),
+            }
+        }
+        let findings = found.into_iter().map(|(finding, count)| FindingEntry {
+            text: format!("in {count} of {} runs; first: {}", points.len(), finding.text),
+            ..finding
+        });
+        VerdictEntry { verdict: best.to_owned(), simulated, findings: findings.collect() }
+    }
+}
+
 impl From<&Finding> for FindingEntry {
     fn from(finding: &Finding) -> FindingEntry {
         FindingEntry {
@@ -518,6 +623,8 @@ pub(crate) mod tests {
             about: BTreeMap::new(),
             objectives: Vec::new(),
             verdict: None,
+            points: Vec::new(),
+            resumed: Vec::new(),
         }
     }
 

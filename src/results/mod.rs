@@ -11,6 +11,8 @@ pub mod manifest;
 pub mod memory;
 pub mod merge;
 pub mod objectives;
+pub mod points;
+mod prune;
 pub mod reader;
 pub mod tables;
 pub mod text;

@@ -508,7 +508,7 @@ impl Table {
 }
 
 /// Bytes of a file up to its last line break.
-fn whole_lines(file: &mut File, length: u64) -> io::Result<u64> {
+pub(super) fn whole_lines(file: &mut File, length: u64) -> io::Result<u64> {
     const LOOK: u64 = 64 << 10;
     let mut end = length;
     let mut found = 0;

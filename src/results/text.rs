@@ -62,7 +62,7 @@ pub(super) fn write_read_cells(cells: &csv::ByteRecord, line: &mut String) {
 }
 
 /// Quotes what stands from `start` on, if it must be.
-fn quote_from(start: usize, line: &mut String) {
+pub(super) fn quote_from(start: usize, line: &mut String) {
     if line.as_bytes()[start..].iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r')) {
         let quoted = line[start..].replace('"', "\"\"");
         line.truncate(start);

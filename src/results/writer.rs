@@ -12,6 +12,7 @@ use super::analysis::ANALYSIS;
 use super::columns::RequestRow;
 use super::details::{CHUNKS, CHUNKS_FILE, ChunkRow, RESPONSES_FILE, response_line};
 use super::manifest::Manifest;
+use super::prune::prune;
 use super::tables::{ACCURACY, GAPS, SERVER, SERVER_EXTRA, SUMMARY, TIMELINE};
 use super::text::{Column, file, write_header, write_read_cells, write_row};
 use crate::record::{ExtraSample, RequestRecord, ServerSample, Texts};
@@ -123,6 +124,8 @@ pub struct Writer {
     /// Looks at the server's metrics, and samples asked for by name: where they are taken.
     server: Option<Table>,
     server_extra: Option<Table>,
+    /// Only of sweeps.
+    points: Option<Table>,
 }
 
 impl Writer {
@@ -142,12 +145,57 @@ impl Writer {
             responses: None,
             server: None,
             server_extra: None,
+            points: None,
             folder,
         };
         let path = writer.folder.join("scenario.toml");
         fs::write(&path, scenario).map_err(|source| ResultsError::Write { path, source })?;
         writer.write_manifest(manifest)?;
         Ok(writer)
+    }
+
+    /// Makes `points.csv` with this header row, which ends with a line break.
+    ///
+    /// # Errors
+    /// When it is there already, or cannot be written to.
+    pub fn create_points(&mut self, header: &str) -> Result<(), ResultsError> {
+        self.points = Some(Table::begin(self.folder.join("points.csv"), header)?);
+        Ok(())
+    }
+
+    /// Goes on with the files in `folder`, an interrupted sweep's, after all rows of runs that did not end were removed:
+    /// `is_done` says of point and repeat whether theirs did. Returns how many rows of requests that were.
+    ///
+    /// # Errors
+    /// When a file is missing, or cannot be replaced or written to.
+    pub fn resume(
+        folder: &Path,
+        is_done: &dyn Fn((Option<u32>, Option<u32>)) -> bool,
+    ) -> Result<(Writer, u64), ResultsError> {
+        let open = |name: &str| {
+            let path = folder.join(name);
+            let removed = prune(&path, is_done)?;
+            Ok::<_, ResultsError>((Table::open(path)?, removed))
+        };
+        let optional = |name: &str| match folder.join(name).exists() {
+            true => open(name).map(|(table, _)| Some(table)),
+            false => Ok(None),
+        };
+        let (requests, removed) = open("requests.csv")?;
+        let writer = Writer {
+            requests,
+            gaps: open("gaps.csv")?.0,
+            summary: open("summary.csv")?.0,
+            timeline: open("timeline.csv")?.0,
+            accuracy: open("accuracy.csv")?.0,
+            chunks: optional(CHUNKS_FILE)?,
+            responses: optional(RESPONSES_FILE)?,
+            server: optional("server.csv")?,
+            server_extra: optional("server_extra.csv")?,
+            points: Some(open("points.csv")?.0),
+            folder: folder.to_owned(),
+        };
+        Ok((writer, removed))
     }
 
     /// Makes `server.csv`, and with `extra` also `server_extra.csv`.
@@ -297,6 +345,7 @@ impl Writer {
             server_extra,
             chunks,
             responses,
+            points,
             ..
         } = self;
         [requests, gaps, summary, timeline, accuracy]
@@ -305,7 +354,20 @@ impl Writer {
             .chain(server_extra)
             .chain(chunks)
             .chain(responses)
+            .chain(points)
             .try_for_each(Table::flush)
+    }
+
+    /// Adds a line to `points.csv`: that of a run that has ended. Without the file nothing is added.
+    ///
+    /// # Errors
+    /// When the file cannot be written to.
+    pub fn point(&mut self, line: &str) -> Result<(), ResultsError> {
+        self.points.as_mut().map_or(Ok(()), |points| {
+            points.rows.push_str(line);
+            points.ends.push(points.rows.len());
+            points.flush()
+        })
     }
 
     /// Adds rows to `gaps.csv`: those of a point and repeat that has ended.
@@ -423,11 +485,30 @@ struct Table {
 
 impl Table {
     fn create<R>(path: PathBuf, columns: &[Column<R>]) -> Result<Table, ResultsError> {
+        let mut header = String::new();
+        write_header(columns, &mut header);
+        Table::begin(path, &header)
+    }
+
+    /// One that begins with this header row, which ends with a line break.
+    fn begin(path: PathBuf, header: &str) -> Result<Table, ResultsError> {
         let mut table = Table::bare(path)?;
-        write_header(columns, &mut table.rows);
+        table.rows.push_str(header);
         table.ends.push(table.rows.len());
         table.flush()?;
         Ok(table)
+    }
+
+    /// Opens a table to add rows to it.
+    fn open(path: PathBuf) -> Result<Table, ResultsError> {
+        let opened = File::options().write(true).open(&path).and_then(|mut file| {
+            let written = io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
+            Ok((file, written))
+        });
+        match opened {
+            Ok((file, written)) => Ok(Table { path, file, rows: String::new(), ends: Vec::new(), written }),
+            Err(source) => Err(ResultsError::Write { path, source }),
+        }
     }
 
     /// One without a header.

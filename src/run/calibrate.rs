@@ -91,8 +91,8 @@ pub struct Calibrator<'a> {
     pub api: Api,
     /// Makes the probes unlike those of other runs.
     pub salt: Salt,
-    /// Stands in the ids of the probes.
-    pub run_id: &'a str,
+    /// What ids of the probes begin with.
+    pub id: &'a str,
 }
 
 impl Calibrator<'_> {
@@ -198,7 +198,7 @@ impl Calibrator<'_> {
             };
             let messages = form.opening(salt, &turn)?.messages;
             let outgoing = Outgoing {
-                id: format!("{}-probe-{which}-{number}", self.run_id),
+                id: format!("{}-probe-{which}-{number}", self.id),
                 stream: form.options.stream,
                 keep_answer: false,
                 check_answer: false,

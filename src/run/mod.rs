@@ -59,6 +59,8 @@ pub struct Run {
     pub shard: Shard,
     /// When it starts; `None` for as soon as it can.
     pub start_at: Option<Nanos>,
+    /// The instant that columns subtract; `None` for its start.
+    pub origin: Option<Nanos>,
     /// Asks it to stop.
     pub stop: Rc<StopSwitch>,
 }
@@ -79,7 +81,7 @@ impl Run {
     pub async fn run(&self, source: &mut Source) -> (Ending, Nanos) {
         let sampler = (!self.clock.is_virtual())
             .then(|| tokio::task::spawn_local(sample_loop_delay(self.clock.clone(), Rc::clone(&self.sink))));
-        let origin = Cell::new(self.clock.now());
+        let origin = Cell::new(self.origin.unwrap_or(self.clock.now()));
         let ending = self.run_phases(source, &origin).await;
         if let Some(sampler) = sampler {
             sampler.abort();
@@ -107,8 +109,9 @@ impl Run {
         }
         let start = self.start_of(index).await;
         if index == 0 {
-            origin.set(start);
-            (self.sink)(Event::RunStarted { origin: start });
+            let zero = self.origin.unwrap_or(start);
+            origin.set(zero);
+            (self.sink)(Event::RunStarted { origin: zero });
         }
         (self.sink)(Event::PhaseStarted { phase: index as u32, at: start });
         let frame = Rc::new(Frame::new(

@@ -66,6 +66,11 @@ impl<'a> Problems<'a> {
         self.sources.folder(at)
     }
 
+    /// The text at `at`, as it may be shown.
+    pub(super) fn shown(&self, at: Place) -> &str {
+        self.sources.shown(at)
+    }
+
     /// Whether what is missing may stand in a file that could not be had.
     pub(super) fn is_partial(&self) -> bool {
         self.sources.is_partial

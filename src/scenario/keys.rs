@@ -9,6 +9,7 @@ mod observed;
 mod prompts;
 mod schedule;
 mod score;
+mod sweep;
 mod tables;
 
 use std::time::Duration;
@@ -131,6 +132,16 @@ pub enum Kind {
     Free,
     /// Names of the user's own with texts, numbers, booleans or dates.
     About,
+    /// The path of a key of the scenario.
+    KeyPath,
+    /// Paths of keys, at least one.
+    KeyPaths,
+    /// Values of a key, at least one, or a range of them: the table `sweep.axis.values`.
+    Values,
+    /// A value of a key that can be counted or measured.
+    Amount,
+    /// Tables of axes with a value of each, at least one.
+    Skips,
     /// The table of this path.
     Table(&'static str),
     /// Any number of tables of this path, at least one.
@@ -176,6 +187,11 @@ impl Kind {
             Kind::TokenList => "a list of numbers of tokens".to_owned(),
             Kind::Numbers => "a list of numbers".to_owned(),
             Kind::Distribution => "a number of tokens or a distribution".to_owned(),
+            Kind::KeyPath => "the path of a key".to_owned(),
+            Kind::KeyPaths => "a list of paths of keys".to_owned(),
+            Kind::Values => "a list of values or a range".to_owned(),
+            Kind::Amount => "a number, with its unit if it has one".to_owned(),
+            Kind::Skips => "a list of tables with values of axes".to_owned(),
             Kind::AnswerLength => "a number of tokens, a distribution or `\"dataset\"`".to_owned(),
             Kind::Percentile => {
                 "a percentile in results: 50, 90, 95, 99, 99.9, or 1, 5, 10, 25, 75".to_owned()
@@ -213,6 +229,7 @@ impl Kind {
             | Kind::Parameters { table: path, .. }
             | Kind::OneOf(path) => Some(path),
             Kind::Distribution | Kind::AnswerLength => Some("distribution"),
+            Kind::Values => Some("sweep.axis.values"),
             _ => None,
         }
     }
@@ -246,8 +263,10 @@ impl Table {
 /// How a user writes the table that stands at `path`.
 pub(super) fn heading(path: &str) -> String {
     let (outer, inner) = path.split_once('.').unwrap_or((path, ""));
+    let is_list = find(outer).key(inner).is_some_and(|key| matches!(key.kind, Kind::Tables(_)));
     let outer = match find("").key(outer).map(|key| key.kind) {
         Some(Kind::Tables(_)) => format!("`[[{outer}]]`"),
+        Some(_) if is_list => return format!("`[[{path}]]`"),
         Some(_) => format!("`[{outer}]`"),
         None if path.is_empty() => return "the top level".to_owned(),
         None => return format!("`{path}`"),
@@ -293,4 +312,6 @@ pub(super) const OTHER_NAMES: &[(&str, &str)] = &[
     ("inherits", "extends"),
     ("metadata", "about"),
     ("description", "about"),
+    ("matrix", "sweep.axis"),
+    ("parameters", "sweep.axis"),
 ];

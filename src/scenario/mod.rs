@@ -7,6 +7,7 @@
 
 mod fields;
 pub mod keys;
+mod measure;
 mod model;
 mod objective;
 mod origin;
@@ -22,6 +23,7 @@ mod secret;
 mod server;
 mod source;
 mod suggest;
+mod sweep;
 mod transport;
 mod tree;
 mod url;
@@ -46,6 +48,7 @@ pub use schema::schema;
 pub use secret::Secret;
 pub use server::{MetricsPage, ServerWatch};
 pub use source::Overrides;
+pub use sweep::{Axis, Order, Point, Step, Sweep};
 pub use transport::{Connections, Http, Retries, Stamps, TlsOptions, Transport};
 pub use url::{Scheme, TargetUrl, UrlError};
 
@@ -86,6 +89,8 @@ pub struct Scenario {
     pub results: ResultFiles,
     /// The model in the server's memory, where something is said of it.
     pub model: Option<ModelMemory>,
+    /// Points at which it is run; `None` to run it once as it is.
+    pub sweep: Option<Sweep>,
 }
 
 impl Scenario {
@@ -324,12 +329,26 @@ pub struct RequestOptions {
 /// A scenario that can be run, and what its author should know first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
-    /// The scenario.
+    /// The scenario; with a sweep, that of its first point.
     pub scenario: Scenario,
+    /// The scenario of each point of its sweep, as [`Sweep::points`] has them; empty without one.
+    pub points: Vec<Scenario>,
     /// Warnings, none of them an error.
     pub warnings: Diagnostics,
     /// Where each value was said.
     pub origins: Origins,
+}
+
+impl Loaded {
+    /// Each point of its sweep as a scenario of its own, warnings left out.
+    pub fn at_points(&self) -> impl Iterator<Item = Loaded> {
+        self.points.iter().map(|scenario| Loaded {
+            scenario: scenario.clone(),
+            points: Vec::new(),
+            warnings: Diagnostics::default(),
+            origins: self.origins.clone(),
+        })
+    }
 }
 
 /// Reads the scenario file at `path` and applies `overrides`.

@@ -55,7 +55,13 @@ impl Origins {
         let said = |path: &str| self.0.get(path);
         // A lone parameter stands under the name of its table.
         let lone = path.rsplit_once('.').and_then(|(table, _)| said(table));
-        said(path).or(lone).or_else(|| {
+        // The values of an axis follow from its range.
+        let range = || {
+            let steps = ["linear.step", "geometric.factor"];
+            let mut steps = steps.iter().filter(|_| path.ends_with(".values"));
+            steps.find_map(|step| said(&format!("{path}.{step}")))
+        };
+        said(path).or(lone).or_else(range).or_else(|| {
             // A workload takes what it does not say from the tables for all.
             let (workload, key) = path.strip_prefix("workload.")?.split_once('.')?;
             match key {

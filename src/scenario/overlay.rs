@@ -153,6 +153,7 @@ pub(super) fn name_of(node: &Node) -> Option<&str> {
 }
 
 /// One part of a key path.
+#[derive(Clone)]
 pub(super) struct Part {
     pub(super) name: String,
     pub(super) at: Place,

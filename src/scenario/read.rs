@@ -9,6 +9,7 @@ mod phase;
 mod prompt;
 mod score;
 mod sim;
+mod sweep;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ use serde_json::{Map, Number};
 use super::fields::{Fields, Problems, abridged};
 use super::origin::Origins;
 use super::secret::is_secret_name;
-use super::source::{self, Document};
+use super::source::{self, Document, Layers};
 use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
@@ -31,21 +32,84 @@ use crate::distribution::Distribution;
 use crate::protocol::{Api, ChatLimit};
 use crate::stats::{Objective, Slo, SloMetric};
 
-pub(super) fn read(document: &Document) -> Result<Loaded, Diagnostics> {
-    let problems = Problems::new(&document.sources, document.problems.clone());
-    let scenario = scenario(&Fields::top(&problems, &document.root));
-    let problems = problems.into_sorted();
+/// Reads a scenario, and that of every point of its sweep.
+pub(super) fn read(layers: &Layers) -> Result<Loaded, Diagnostics> {
+    let mut document = layers.document(&[]);
+    if document.root.entry("sweep").is_none() {
+        return read_one(&document);
+    }
+    let axes = match sweep::axes(&document) {
+        Ok(axes) => axes,
+        Err(mut problems) => {
+            // What is missing elsewhere may be what an axis was meant to set.
+            document.sources.is_partial = true;
+            problems.append_new(attempt(&document).1);
+            problems.sort();
+            return Err(problems);
+        }
+    };
+    let (mut read, mut problems) = (Vec::new(), Diagnostics::default());
+    for point in axes.sweep.points() {
+        let document = layers.document(&axes.settings(&point));
+        match read_one(&document) {
+            Ok(mut loaded) => {
+                problems.append_new(std::mem::take(&mut loaded.warnings));
+                let first = read.first().map(|first: &Loaded| &first.scenario);
+                if let Some(odd) = first.and_then(|first| differs(first, &loaded.scenario, &document)) {
+                    problems.append_new(odd.into());
+                }
+                read.push(loaded);
+            }
+            // Most are those of every point.
+            Err(found) => problems.append_new(found),
+        }
+    }
+    problems.sort();
+    if problems.has_errors() || read.is_empty() {
+        return Err(problems);
+    }
+    let points = read.iter().map(|loaded| loaded.scenario.clone()).collect();
+    let first = read.swap_remove(0);
+    Ok(Loaded { points, warnings: problems, ..first })
+}
+
+/// What must be the same for all points, since rows and figures go by it: names and limits.
+fn differs(first: &Scenario, other: &Scenario, document: &Document) -> Option<Diagnostic> {
+    let phases = |scenario: &Scenario| {
+        scenario.phases.iter().map(|phase| (phase.name.clone(), phase.measure)).collect::<Vec<_>>()
+    };
+    let workloads = |scenario: &Scenario| {
+        let workloads = scenario.workloads.iter();
+        workloads.map(|workload| (workload.name.clone(), workload.slo.clone())).collect::<Vec<_>>()
+    };
+    if phases(first) == phases(other) && workloads(first) == workloads(other) {
+        return None;
+    }
+    let problem = Diagnostic::error("the points differ in names, limits, or in which phases are measured");
+    let at = document.root.entry("sweep").map(|entry| document.sources.location(entry.at));
+    let problem = Diagnostic { location: at, ..problem };
+    Some(problem.help("set other keys by the axes, and use several files where these must differ"))
+}
+
+fn read_one(document: &Document) -> Result<Loaded, Diagnostics> {
+    let (scenario, problems) = attempt(document);
     match scenario {
         Some(scenario) if !problems.has_errors() => {
             let origins = Origins::of(&document.root, &document.sources);
-            Ok(Loaded { scenario, warnings: problems, origins })
+            Ok(Loaded { scenario, points: Vec::new(), warnings: problems, origins })
         }
         _ if problems.has_errors() => Err(problems),
         _ => Err(Diagnostic::error("the scenario cannot be read").at(document.sources.file()).into()),
     }
 }
 
-fn scenario(top: &Fields<'_>) -> Option<Scenario> {
+fn attempt(document: &Document) -> (Option<Scenario>, Diagnostics) {
+    let problems = Problems::new(&document.sources, document.problems.clone());
+    let scenario = scenario(&Fields::top(&problems, &document.root), document);
+    (scenario, problems.into_sorted())
+}
+
+fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
     let name = top.value("name", Field::name);
     let seed = top.value("seed", Field::integer);
     let salt = top.value("salt", Field::integer);
@@ -102,8 +166,16 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
         let at = top.table("target").and_then(|target| target.place("connections"));
         top.problems.error(at, message, "use `load.closed` in every phase, or another value");
     }
+    let sweep = top.has("sweep").then(|| {
+        let fields = top.table("sweep")?;
+        Some(sweep::sweep(&fields, &document.set)?.sweep)
+    });
     let workloads = workloads.filter(|workloads| !workloads.is_empty())?;
     let phases = phases.filter(|phases| !phases.is_empty())?;
+    let sweep = match sweep {
+        Some(sweep) => Some(sweep?),
+        None => None,
+    };
     Some(Scenario {
         name: name?,
         seed,
@@ -117,6 +189,7 @@ fn scenario(top: &Fields<'_>) -> Option<Scenario> {
         results: results?,
         server,
         model,
+        sweep,
     })
 }
 

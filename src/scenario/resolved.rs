@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::tree;
 use super::{
-    Endpoint, Loaded, Origins, Popularity, PromptSource, Scenario, ServerWatch, SystemText, TokenPrompts,
-    TokenizerSource, Transport, Workload,
+    Axis, Endpoint, Loaded, Origins, Popularity, PromptSource, Scenario, ServerWatch, Sweep, SystemText,
+    TokenPrompts, TokenizerSource, Transport, Workload,
 };
 use crate::score::{Kind, Rule};
 use crate::stats::metrics::{Unit, metric};
@@ -58,6 +59,9 @@ fn write(scenario: &Scenario, origins: Option<&Origins>) -> String {
     }
     if let Some(model) = &scenario.model {
         write_model(&mut out, model);
+    }
+    if let Some(sweep) = &scenario.sweep {
+        write_sweep(&mut out, sweep);
     }
     out.text
 }
@@ -209,6 +213,40 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
     }
 }
 
+fn write_sweep(out: &mut Lines<'_>, sweep: &Sweep) {
+    out.header("[sweep]", "sweep.");
+    out.put("repeats", sweep.repeats);
+    out.put("order", quoted(sweep.order.name()));
+    out.put("pause", quoted(&write_duration(sweep.pause)));
+    let values = |axis: &Axis, step: usize| match &axis.steps[step].values[..] {
+        [value] => value.clone(),
+        values => format!("[{}]", values.join(", ")),
+    };
+    if !sweep.skip.is_empty() {
+        let entries = sweep.skip.iter().map(|skip| {
+            let steps = skip.iter().map(|(axis, step)| {
+                let axis = &sweep.axes[*axis];
+                format!("{} = {}", axis.name, values(axis, *step))
+            });
+            format!("{{ {} }}", steps.collect::<Vec<_>>().join(", "))
+        });
+        out.put("skip", format!("[{}]", entries.collect::<Vec<_>>().join(", ")));
+    }
+    for axis in &sweep.axes {
+        out.header("[[sweep.axis]]", &format!("sweep.axis.{}.", axis.name));
+        out.put("name", quoted(&axis.name));
+        match &axis.keys[..] {
+            [key] => out.put("key", quoted(key)),
+            keys => {
+                let keys = keys.iter().map(|key| quoted(key)).collect::<Vec<_>>();
+                out.put("keys", format!("[{}]", keys.join(", ")));
+            }
+        }
+        let steps = (0..axis.steps.len()).map(|step| values(axis, step));
+        out.put("values", format!("[{}]", steps.collect::<Vec<_>>().join(", ")));
+    }
+}
+
 fn write_score(out: &mut Lines, rule: &Rule) {
     match rule.kind() {
         Kind::Exact | Kind::Contains => return out.put("score", quoted(rule.kind().name())),
@@ -314,7 +352,7 @@ pub(super) fn key(name: &str) -> String {
 }
 
 /// A number as short as it can be read back exactly.
-fn number(number: f64) -> String {
+pub(super) fn number(number: f64) -> String {
     if number.fract() == 0.0 && number < 1e15 { format!("{number:.0}") } else { format!("{number:?}") }
 }
 
@@ -332,6 +370,27 @@ fn toml_value(value: &Value) -> String {
         Value::Object(members) => {
             let members =
                 members.iter().map(|(name, value)| format!("{} = {}", key(name), toml_value(value)));
+            format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// A value as it may be written.
+pub(super) fn toml_of(value: &tree::Value) -> String {
+    match value {
+        tree::Value::Text(text) => quoted(text),
+        tree::Value::Integer(number) => number.to_string(),
+        tree::Value::Float(number) => format!("{number:?}"),
+        tree::Value::Boolean(value) => value.to_string(),
+        tree::Value::Date(date) => date.clone(),
+        tree::Value::List(list) => {
+            let members = list.iter().map(|node| toml_of(&node.value)).collect::<Vec<_>>();
+            format!("[{}]", members.join(", "))
+        }
+        tree::Value::Table(table) => {
+            let members = table.entries.iter();
+            let members =
+                members.map(|entry| format!("{} = {}", key(&entry.name), toml_of(&entry.node.value)));
             format!("{{ {} }}", members.collect::<Vec<_>>().join(", "))
         }
     }

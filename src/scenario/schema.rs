@@ -192,6 +192,16 @@ fn value(kind: Kind) -> Value {
             let [number, text] = tokens();
             json!({ "anyOf": [number, text, table(keys::find("distribution"))] })
         }
+        Kind::KeyPath => json!({ "type": "string", "pattern": r"\S" }),
+        Kind::KeyPaths => json!({ "type": "array", "minItems": 1, "items": value(Kind::KeyPath) }),
+        Kind::Values => json!({ "anyOf": [
+            { "type": "array", "minItems": 1 },
+            table(keys::find("sweep.axis.values")),
+        ] }),
+        Kind::Amount => {
+            json!({ "anyOf": [{ "type": "number", "minimum": 0 }, { "type": "string", "pattern": r"\S" }] })
+        }
+        Kind::Skips => json!({ "type": "array", "minItems": 1, "items": { "type": "object" } }),
         Kind::AnswerLength => {
             let [number, text] = tokens();
             let row = json!({ "const": "dataset" });

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::overlay::{self, Part, Shape};
 use super::redact;
-use super::tree::{Converter, Entry, Place, Table, Value};
+use super::tree::{Converter, Entry, Node, Place, Table, Value};
 use crate::diagnostic::{Diagnostic, Diagnostics, Location};
 
 /// What the command line changes of a scenario. It may hold secrets, so it has no `Debug`.
@@ -27,10 +27,28 @@ pub(super) struct Document {
     pub(super) sources: Sources,
     /// What is wrong with the way things are said. What they mean can still be read.
     pub(super) problems: Diagnostics,
+    /// What the command line has set.
+    pub(super) set: Vec<Vec<Part>>,
+}
+
+/// What the files say, and what the command line changes of it. A step of a sweep comes between the two.
+pub(super) struct Layers {
+    root: Table,
+    sources: Sources,
+    problems: Diagnostics,
+    overrides: Overrides,
+}
+
+/// A key that a step of a sweep sets.
+#[derive(Clone)]
+pub(super) struct Setting {
+    /// The path of the key, at least one part.
+    pub(super) path: Vec<Part>,
+    pub(super) node: Node,
 }
 
 /// Where the parts of a tree come from, the scenario itself first.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Sources {
     list: Vec<Source>,
     /// A file that the scenario extends could not be had: what is missing may stand there.
@@ -38,6 +56,7 @@ pub(super) struct Sources {
 }
 
 /// A file or an argument.
+#[derive(Clone)]
 struct Source {
     /// What messages call it.
     name: String,
@@ -94,7 +113,7 @@ const MOST_FILES: usize = 16;
 const MOST_PARTS: usize = 64;
 
 /// Reads the scenario at `path`.
-pub(super) fn load(path: &Path, overrides: &Overrides) -> Result<Document, Diagnostics> {
+pub(super) fn load(path: &Path, overrides: &Overrides) -> Result<Layers, Diagnostics> {
     let name = path.to_string_lossy();
     let unreadable = |error: io::Error| {
         let message = format!("the scenario cannot be read: {error}");
@@ -113,7 +132,7 @@ pub(super) fn parse(
     bytes: &[u8],
     folder: PathBuf,
     overrides: &Overrides,
-) -> Result<Document, Diagnostics> {
+) -> Result<Layers, Diagnostics> {
     assemble(Link { name: name.to_owned(), file: None }, bytes, folder, overrides)
 }
 
@@ -131,13 +150,8 @@ struct Link {
     file: Option<PathBuf>,
 }
 
-/// The scenario in `bytes`, over what it extends, under what the command line says.
-fn assemble(
-    top: Link,
-    bytes: &[u8],
-    folder: PathBuf,
-    overrides: &Overrides,
-) -> Result<Document, Diagnostics> {
+/// The scenario in `bytes`, over what it extends.
+fn assemble(top: Link, bytes: &[u8], folder: PathBuf, overrides: &Overrides) -> Result<Layers, Diagnostics> {
     let (mut sources, mut problems) = (Sources::default(), Diagnostics::default());
     let mut trees = vec![tree(&top.name, bytes, folder, &mut sources, &mut problems)?];
     let mut chain = vec![top];
@@ -153,16 +167,34 @@ fn assemble(
     }
     let mut root = Table::default();
     trees.into_iter().rev().for_each(|over| overlay::merge(&mut root, over, Shape::TOP));
-    let mut document = Document { root, sources, problems };
-    for argument in &overrides.set {
-        if let Err(problem) = document.set(argument) {
-            document.problems.append(problem);
+    Ok(Layers { root, sources, problems, overrides: overrides.clone() })
+}
+
+impl Layers {
+    /// The tree with `settings` over the files, and the command line over both.
+    pub(super) fn document(&self, settings: &[Setting]) -> Document {
+        let Layers { root, sources, problems, overrides } = self;
+        let mut document = Document {
+            root: root.clone(),
+            sources: sources.clone(),
+            problems: problems.clone(),
+            set: Vec::new(),
+        };
+        // Steps may be said on the command line too, so its sources are there before them.
+        let said = overrides.set.iter().map(|argument| document.said(argument)).collect::<Vec<_>>();
+        for setting in settings {
+            document.step(setting);
         }
+        for said in said {
+            if let Err(problem) = said.and_then(|(path, entry)| document.set(&path, entry)) {
+                document.problems.append(problem);
+            }
+        }
+        if let Some(url) = &overrides.target {
+            document.set_target(url);
+        }
+        document
     }
-    if let Some(url) = &overrides.target {
-        document.set_target(url);
-    }
-    Ok(document)
 }
 
 /// The tree of the file that `extends` names, which joins the chain.
@@ -333,8 +365,18 @@ fn long_key(text: &str) -> Option<usize> {
 }
 
 impl Document {
-    /// Applies one `key.path=value`.
-    fn set(&mut self, argument: &str) -> Result<(), Diagnostics> {
+    /// Applies what a step of a sweep sets.
+    fn step(&mut self, setting: &Setting) {
+        let Some((last, path)) = setting.path.split_last() else { return };
+        let entry = Entry { name: last.name.clone(), at: last.at, node: setting.node.clone() };
+        if let Err(refusal) = overlay::put(&mut self.root, Shape::TOP, path, entry) {
+            let problem = Diagnostic::error(refusal.message).at(self.sources.location(refusal.at));
+            self.problems.push(problem.help(refusal.help));
+        }
+    }
+
+    /// Reads one `key.path=value`, which becomes a source: the path of the table, and what to put there.
+    fn said(&mut self, argument: &str) -> Result<(Vec<Part>, Entry), Diagnostics> {
         let form = "write `--set key.path=value`, such as `--set phase.steady.load.closed.users=8`";
         let refuse = |message: &str| {
             Diagnostics::from(Diagnostic::error(message).at(Location::file("--set")).help(form))
@@ -353,14 +395,19 @@ impl Document {
             _ => converter.text(value, secret),
         };
         self.sources.add_argument("--set", argument, &converter.secrets);
+        self.set.push(parts.clone());
         let last = parts.pop().ok_or_else(|| refuse("the key path of `--set` is empty"))?;
         if parts.first().unwrap_or(&last).name == "extends" {
             let message = "`extends` cannot be set: files are read before the command line";
             let problem = Diagnostic::error(message).at(self.sources.location(last.at));
             return Err(problem.help("write it into a file, or set its keys one by one").into());
         }
-        let entry = Entry { name: last.name, at: last.at, node };
-        overlay::put(&mut self.root, Shape::TOP, &parts, entry).map_err(|refusal| {
+        Ok((parts, Entry { name: last.name, at: last.at, node }))
+    }
+
+    /// Puts what the command line says where it says.
+    fn set(&mut self, path: &[Part], entry: Entry) -> Result<(), Diagnostics> {
+        overlay::put(&mut self.root, Shape::TOP, path, entry).map_err(|refusal| {
             let problem = Diagnostic::error(refusal.message).at(self.sources.location(refusal.at));
             Diagnostics::from(problem.help(refusal.help))
         })
@@ -393,6 +440,12 @@ fn equals_sign(argument: &str) -> Option<usize> {
         }
     }
     None
+}
+
+/// The parts of a dotted key that stands at `at` as a text.
+pub(super) fn path_at(path: &str, at: Place) -> Option<Vec<Part>> {
+    let parts = key_path(path, at.source)?;
+    Some(parts.into_iter().map(|part| Part { at, ..part }).collect())
 }
 
 /// The parts of a dotted key, read as TOML reads them.

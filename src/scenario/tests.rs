@@ -6,6 +6,7 @@ mod lengths;
 mod merging;
 mod schedule;
 mod score;
+mod sweep;
 
 use std::path::PathBuf;
 

@@ -142,6 +142,12 @@ impl Fold {
         }
     }
 
+    /// The same for one run of a sweep.
+    #[must_use]
+    pub fn of_run(self, point: u32, repeat: u32) -> Fold {
+        Fold { point: Some(point), repeat: Some(repeat), ..self }
+    }
+
     /// Says which part of a phase counts. May be said again as more is known; the last word holds.
     pub fn set_window(&mut self, phase: u32, window: Window) {
         if let Some(phase) = self.phases.get_mut(phase as usize) {

@@ -207,7 +207,7 @@ impl Stage {
             compares: workload.consistency,
         });
         let plan = self.plan(scenario);
-        Composer::new(plan, scenario.target.api, forms.collect(), Salt(self.salt), "run".to_owned())
+        Composer::new(plan, scenario.target.api, forms.collect(), Salt(self.salt), "run-0-0".to_owned())
     }
 
     /// Plays against a server that answers each request as `script` says.
@@ -296,6 +296,7 @@ impl Stage {
             seed: Seed(scenario.seed.unwrap()),
             shard: self.shard,
             start_at: None,
+            origin: None,
             stop,
         };
         let mut source = Source::inline(self.composer(&scenario));
@@ -465,5 +466,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         about: BTreeMap::new(),
         objectives: Vec::new(),
         verdict: None,
+        points: Vec::new(),
+        resumed: Vec::new(),
     }
 }

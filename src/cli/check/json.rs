@@ -7,7 +7,7 @@ use super::in_flight::InFlight;
 use super::lengths::Lengths;
 use super::listing::{Listed, Listing};
 use super::preview::{PhasePreview, WorkloadPreview};
-use super::{Checked, Sound};
+use super::{Checked, Sound, points};
 use crate::dataset::Dataset;
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::plan::Start;
@@ -66,6 +66,7 @@ fn preview(sound: &Sound) -> Value {
         "memory": scenario.model.as_ref().map(|model| MemoryEntry::new(model, scenario.block_tokens())),
         "exact": preview.is_exact,
         "sampled": preview.is_sampled,
+        "points": points::json(&sound.points),
     })
 }
 

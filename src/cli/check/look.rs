@@ -16,7 +16,7 @@ use crate::record::EndedBy;
 use crate::scenario::{Load, Margin, Phase, PromptSource, Requests, Scenario, Workload};
 
 /// Most sessions that are walked, all phases together.
-const MOST_WALKED: u64 = 100_000;
+pub(super) const MOST_WALKED: u64 = 100_000;
 
 /// What is known so far.
 pub(super) struct Look<'a> {
@@ -93,12 +93,13 @@ fn mean_turns(workload: &Workload, set: Option<&Dataset>) -> f64 {
 }
 
 impl<'a> Look<'a> {
-    /// Before the first phase.
+    /// Before the first phase. At most `most` sessions are walked.
     pub(super) fn new(
         scenario: &'a Scenario,
         datasets: &[Option<Arc<Dataset>>],
         plan: Plan,
         service_time: Option<Duration>,
+        most: u64,
     ) -> Look<'a> {
         let loads = scenario.phases.iter().map(|phase| 1 + phase.also.len()).sum::<usize>() as u64;
         Look {
@@ -127,7 +128,7 @@ impl<'a> Look<'a> {
                 .collect(),
             plan,
             service_time,
-            most: (MOST_WALKED / loads.max(1)).max(1),
+            most: (most / loads.max(1)).max(1),
             walked: vec![Vec::new(); scenario.workloads.len()],
             prompts: vec![Vec::new(); scenario.workloads.len()],
             requests: vec![Some(0.0); scenario.workloads.len()],

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::amounts::{Certainty, Count, Span};
 use super::in_flight::InFlight;
 use super::lengths::Lengths;
-use super::look::Look;
+use super::look::{Look, MOST_WALKED};
 use crate::dataset::Dataset;
 use crate::plan::{Plan, row_orders};
 use crate::scenario::{Load, Phase, PromptSource, Scenario, Workload};
@@ -90,7 +90,17 @@ impl Preview {
         datasets: &[Option<Arc<Dataset>>],
         service_time: Option<Duration>,
     ) -> Preview {
-        let mut look = Look::new(scenario, datasets, plan(scenario, datasets), service_time);
+        Preview::within(scenario, datasets, service_time, MOST_WALKED)
+    }
+
+    /// The same, with at most so many sessions walked.
+    pub(super) fn within(
+        scenario: &Arc<Scenario>,
+        datasets: &[Option<Arc<Dataset>>],
+        service_time: Option<Duration>,
+        most: u64,
+    ) -> Preview {
+        let mut look = Look::new(scenario, datasets, plan(scenario, datasets), service_time, most);
         let mut start = Some(Span::new(Duration::ZERO, Certainty::Exact));
         let mut phases = Vec::new();
         for index in 0..scenario.phases.len() {

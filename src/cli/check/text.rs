@@ -204,7 +204,7 @@ fn memory(model: &MemoryEntry) -> String {
     text + "sequences that fit at once: " + &fits.collect::<Vec<_>>().join(", ")
 }
 
-fn span(span: Option<Span>) -> String {
+pub(super) fn span(span: Option<Span>) -> String {
     match span {
         None => NONE.to_owned(),
         Some(Span { time, certainty: Certainty::Exact }) => duration(time),

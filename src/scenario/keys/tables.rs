@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Fallback, Key, Kind, Table, data, judged, lengths, observed, prompts, schedule, score};
+use super::{Fallback, Key, Kind, Table, data, judged, lengths, observed, prompts, schedule, score, sweep};
 
 pub(super) const fn key(
     name: &'static str,
@@ -136,6 +136,13 @@ load.poisson = "6/s""#,
                 Fallback::None("nothing is known of the model's memory"),
                 r#"{ path = "config.json", weights = "146GB", memory = "320GB" }"#,
                 "The model in the server's memory: what its keys and values take, and how much fits.",
+            ),
+            key(
+                "sweep",
+                Kind::Table("sweep"),
+                Fallback::None("the scenario is run once"),
+                r#"{ axis = [{ name = "users", key = "phase.steady.load.closed.users", values = [1, 8] }] }"#,
+                "The same with other values of some keys, point by point.",
             ),
         ],
     },
@@ -613,6 +620,11 @@ output.max_tokens = 256"#,
     schedule::STOP,
     observed::SERVER,
     observed::MODEL,
+    sweep::SWEEP,
+    sweep::SWEEP_AXIS,
+    sweep::SWEEP_VALUES,
+    sweep::SWEEP_LINEAR,
+    sweep::SWEEP_GEOMETRIC,
     Table {
         path: "slo",
         doc: "Limits one request must keep, all of them together.",

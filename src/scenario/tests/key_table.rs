@@ -83,7 +83,8 @@ fn every_key_is_accepted_with_its_example_wherever_its_table_stands() {
         for key in table.keys {
             // See `merging`, and `further_loads_and_sessions_are_read_as_written`.
             let is_alone = (table.path, key.name) == ("phase.load.trace", "workload");
-            if key.name == "extends" || key.name == "also" || is_alone {
+            let is_elsewhere = key.name == "extends" || key.name == "also" || is_of_a_sweep(table, key);
+            if is_elsewhere || is_alone {
                 continue;
             }
             for place in places(table.path) {
@@ -99,6 +100,11 @@ fn every_key_is_accepted_with_its_example_wherever_its_table_stands() {
             }
         }
     }
+}
+
+/// Whether its example needs phases and workloads by name: see `sweep`.
+fn is_of_a_sweep(table: &keys::Table, key: &keys::Key) -> bool {
+    table.path.starts_with("sweep") || (table.path.is_empty() && key.name == "sweep")
 }
 
 #[test]
@@ -121,6 +127,9 @@ fn every_default_is_a_value_its_key_takes() {
     for table in TABLES {
         for key in table.keys {
             let Fallback::Value(default) = key.default else { continue };
+            if is_of_a_sweep(table, key) {
+                continue;
+            }
             for place in places(table.path) {
                 let own = format!("{place}{}={default}", key.name);
                 let outer = outer_example(table, &place);
