@@ -8,6 +8,7 @@ use super::answers;
 use super::args::ScenarioArgs;
 use super::exit::{Exit, Failure};
 use super::prepare::Prepared;
+use crate::blocks::KnownPrompt;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{self, json, terminal};
 use crate::results::manifest::{
@@ -29,6 +30,8 @@ pub(super) struct Facts<'a> {
     pub(super) model: String,
     /// How lengths in tokens were had.
     pub(super) lengths: Vec<LengthsEntry>,
+    /// Shared prefixes that were sent before the run.
+    pub(super) filled: Vec<KnownPrompt>,
     pub(super) clock: ClockKind,
     pub(super) stamps: &'static str,
     /// A simulated server answered.
@@ -100,6 +103,7 @@ impl Facts<'_> {
             scrapes,
             analysis,
             answers_forgotten,
+            prompts_forgotten,
             mut writer,
             ..
         } = collected;
@@ -124,6 +128,7 @@ impl Facts<'_> {
         }
         manifest.server = self.pages(&scrapes);
         manifest.answers_forgotten = answers_forgotten;
+        manifest.prompts_forgotten = prompts_forgotten;
         manifest.verdict = Some(VerdictEntry::new(&findings, self.simulated));
         for (index, (entry, course)) in manifest.phases.iter_mut().zip(&courses).enumerate() {
             if let Some(course) = course {
@@ -162,7 +167,7 @@ impl Facts<'_> {
     pub(super) fn collector(&self, writer: Writer) -> Collector {
         let analysed = self.manifest().is_analysed();
         let collector = Collector::new(&self.prepared.scenario, writer).of_shard(self.prepared.shard);
-        collector.checking(answers::checks(self.prepared)).analysing(analysed)
+        collector.checking(answers::checks(self.prepared)).analysing(analysed).after(self.filled.clone())
     }
 
     fn manifest(&self) -> Manifest {
@@ -225,6 +230,7 @@ impl Facts<'_> {
                 .collect(),
             skipped_rows: self.skipped_rows(),
             answers_forgotten: 0,
+            prompts_forgotten: 0,
             watches_server: scenario.server.is_some(),
             block_tokens: scenario.server.as_ref().and_then(|server| server.block_size),
             server: Vec::new(),

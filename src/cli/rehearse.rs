@@ -93,12 +93,20 @@ async fn rehearse(
     });
     let client = Rc::new(target::client(&clock, connector, &url, prepared)?);
     let model = target::find_model(&client, &clock, &url, &scenario.target, true).await?;
-    let (composer, lengths) =
+    let (composer, lengths, filled) =
         super::lengths::composer(&client, &clock, &url, prepared, &model, args.scenario.quiet).await?;
     let mut source = Source::inline(composer);
     let stamps = client.stamp_source().name();
-    let facts =
-        Facts { prepared, model, lengths, clock: ClockKind::Virtual, stamps, simulated: true, host: None };
+    let facts = Facts {
+        prepared,
+        model,
+        lengths,
+        filled,
+        clock: ClockKind::Virtual,
+        stamps,
+        simulated: true,
+        host: None,
+    };
     let writer = facts.open(&args.scenario)?;
     let watch = (!args.scenario.quiet).then(|| {
         say(&format!("{} → {profile_name} in virtual time (seed {})", scenario.name, prepared.seed.0));

@@ -89,7 +89,7 @@ impl Measuring<'_> {
         let client = Rc::new(target::client(&clock, connector, &self.url, self.prepared)?);
         let quiet = self.args.quiet;
         let model = target::find_model(&client, &clock, &self.url, &scenario.target, quiet).await?;
-        let (composer, lengths) =
+        let (composer, lengths, filled) =
             super::lengths::composer(&client, &clock, &self.url, self.prepared, &model, quiet).await?;
         let pages = scraping::pages(scenario, &clock, &client).await?;
         let source = Source::threaded(composer);
@@ -99,6 +99,7 @@ impl Measuring<'_> {
             prepared: self.prepared,
             model,
             lengths,
+            filled,
             clock: ClockKind::Real,
             stamps: client.stamp_source().name(),
             simulated: self.simulated,
