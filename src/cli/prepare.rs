@@ -142,7 +142,6 @@ impl Prepared {
                 chat_limit: self.scenario.target.chat_limit,
                 exact: workload.exact_output,
                 extra: workload.request.extra.clone(),
-                ..BodyOptions::default()
             },
             checks: workload.score.is_some(),
             compares: workload.consistency,

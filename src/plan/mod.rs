@@ -292,7 +292,6 @@ impl Plan {
                 prompt_tokens_planned: prompt_tokens.filter(|_| is_whole),
                 prefix_group: prefix.map(|(group, _)| group),
                 prefix_tokens: prefix.map(|(_, tokens)| tokens),
-                ..Planned::default()
             };
             load.numbers.request += 1;
             turns.push(Turn { planned, think, prompt_tokens });
