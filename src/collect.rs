@@ -597,6 +597,31 @@ mod tests {
     }
 
     #[test]
+    fn rows_of_single_events_are_left_out_and_counted_while_in_a_hurry_and_no_figure_misses_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut collector = collector(folder.path(), 100);
+        collector.writer.begin_details(true, false).unwrap();
+        for (request, is_hurried) in [(0, false), (1, true), (2, false)] {
+            collector.hurry(is_hurried);
+            collector.take(end(request, 1..5, 1..5)).unwrap();
+        }
+        let mut collected = collector.finish(false, true);
+        assert_eq!(collected.left_out, LeftOut { chunks: 4, ..LeftOut::default() });
+        collected.writer.flush().unwrap();
+        let rows_of = |name: &str| {
+            let file = std::fs::read_to_string(folder.path().join("run").join(name)).unwrap();
+            let mut reader = csv::Reader::from_reader(file.as_bytes());
+            reader.deserialize().map(Result::unwrap).collect::<Vec<BTreeMap<String, String>>>()
+        };
+        let chunks = rows_of("chunks.csv");
+        let own = |request: &str| chunks.iter().filter(|row| row["request"] == request).count();
+        assert_eq!((own("0"), own("1"), own("2")), (4, 0, 4));
+        let rows = rows_of("requests.csv");
+        assert!(rows.iter().all(|row| row["events"] == "4" && row["gap_p50_ms"] == "1000.000"), "{rows:?}");
+        assert_eq!(rows.len(), 3);
+    }
+
+    #[test]
     fn a_stream_whose_events_find_no_room_has_no_gaps_and_counts_where_it_wholly_lies() {
         let folder = tempfile::tempdir().unwrap();
         let mut collector = collector(folder.path(), 6);

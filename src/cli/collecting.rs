@@ -30,6 +30,11 @@ const LOOK: Duration = Duration::from_millis(20);
 /// A collector at work.
 pub(super) struct Collecting {
     thread: JoinHandle<Gathered>,
+    queue: Queue,
+}
+
+/// The sender's end of the queue.
+struct Queue {
     sender: Sender<Event>,
     queued_bytes: Arc<AtomicUsize>,
     dropped_texts: Arc<AtomicU64>,
@@ -52,12 +57,11 @@ pub(super) fn start(
     measures_cpu: bool,
 ) -> std::io::Result<Collecting> {
     let (sender, events) = channel();
-    let queued_bytes = Arc::new(AtomicUsize::new(0));
-    let dropped_texts = Arc::new(AtomicU64::new(0));
+    let queue = Queue { sender, queued_bytes: Arc::default(), dropped_texts: Arc::default() };
     let desk = Desk {
         collector,
-        queued_bytes: Arc::clone(&queued_bytes),
-        dropped_texts: Arc::clone(&dropped_texts),
+        queued_bytes: Arc::clone(&queue.queued_bytes),
+        dropped_texts: Arc::clone(&queue.dropped_texts),
         clock,
         live,
         stop,
@@ -68,12 +72,24 @@ pub(super) fn start(
         is_stopped: false,
     };
     let thread = thread::Builder::new().name("collect".into()).spawn(move || desk.work(&events))?;
-    Ok(Collecting { thread, sender, queued_bytes, dropped_texts })
+    Ok(Collecting { thread, queue })
 }
 
 impl Collecting {
     /// Where the run's events go. `stop` is asked when the queue outgrows its limit.
     pub(super) fn sink(&self, stop: Rc<StopSwitch>) -> Sink {
+        self.queue.sink(stop)
+    }
+
+    /// Waits for everything queued to be taken in.
+    pub(super) fn join(self) -> thread::Result<Gathered> {
+        drop(self.queue);
+        self.thread.join()
+    }
+}
+
+impl Queue {
+    fn sink(&self, stop: Rc<StopSwitch>) -> Sink {
         let (sender, queued_bytes) = (self.sender.clone(), Arc::clone(&self.queued_bytes));
         let dropped_texts = Arc::clone(&self.dropped_texts);
         Rc::new(move |mut event: Event| {
@@ -87,12 +103,6 @@ impl Collecting {
             // The thread ends only after the event that ends the run.
             let _ = sender.send(event);
         })
-    }
-
-    /// Waits for everything queued to be taken in.
-    pub(super) fn join(self) -> thread::Result<Gathered> {
-        drop(self.sender);
-        self.thread.join()
     }
 }
 
@@ -190,5 +200,65 @@ impl Cpu {
         let now_us = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
         let last_us = self.last_us.replace(now_us)?;
         Some((now_us - last_us) as f64 / 1e6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Ended, Fate, Planned, Slot, StampSource, Texts, Timeline};
+
+    fn queue() -> (Queue, Receiver<Event>) {
+        let (sender, events) = channel();
+        (Queue { sender, queued_bytes: Arc::default(), dropped_texts: Arc::default() }, events)
+    }
+
+    /// A request whose answer has so many bytes, kept for `responses.jsonl`.
+    fn ended(request: u64, answer_bytes: usize) -> Event {
+        let mut timeline = Timeline::begin(Nanos(0), StampSource::Virtual);
+        timeline.texts = Some(Box::new(Texts { answer: "x".repeat(answer_bytes), ..Texts::default() }));
+        let planned = Planned { request, ..Planned::default() };
+        let slot = Slot { scheduled: Some(Nanos(0)), measured: true, user: None, held: None };
+        Event::Ended(Box::new(Ended { planned, slot, fate: Fate::Sent(Box::new(timeline)) }))
+    }
+
+    /// Which request, and whether its texts are there.
+    fn told(event: &Event) -> (u64, bool) {
+        let Event::Ended(ended) = event else { panic!("{event:?}") };
+        let Fate::Sent(timeline) = &ended.fate else { panic!("{event:?}") };
+        (ended.planned.request, timeline.texts.is_some())
+    }
+
+    #[test]
+    fn texts_are_let_go_and_counted_above_64_mib_but_no_row_is() {
+        let (queue, events) = queue();
+        let stop = Rc::new(StopSwitch::default());
+        let put = queue.sink(Rc::clone(&stop));
+        (0..80).for_each(|request| put(ended(request, 1 << 20)));
+        let arrived: Vec<_> = events.try_iter().map(|event| told(&event)).collect();
+        let expected: Vec<_> = (0..80).map(|request| (request, request < 64)).collect();
+        assert_eq!(arrived, expected);
+        assert_eq!(queue.dropped_texts.load(Ordering::Relaxed), 16);
+        assert_eq!(stop.asked(), None);
+
+        queue.queued_bytes.store(DETAIL_LIMIT_BYTES, Ordering::Relaxed);
+        put(ended(80, 10));
+        assert_eq!(
+            events.try_iter().map(|event| told(&event)).collect::<Vec<_>>(),
+            [(80, true)],
+            "room again"
+        );
+    }
+
+    #[test]
+    fn a_queue_beyond_its_limit_stops_the_run_with_its_reason_and_keeps_the_row() {
+        let (queue, events) = queue();
+        let stop = Rc::new(StopSwitch::default());
+        let put = queue.sink(Rc::clone(&stop));
+        queue.queued_bytes.store(QUEUE_LIMIT_BYTES, Ordering::Relaxed);
+        put(ended(0, 10));
+        let Some(Stop::Failed(reason)) = stop.asked() else { panic!("{:?}", stop.asked()) };
+        assert!(reason.contains("as fast as they came"), "{reason}");
+        assert_eq!(events.try_iter().map(|event| told(&event)).collect::<Vec<_>>(), [(0, false)]);
     }
 }

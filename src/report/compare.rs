@@ -390,20 +390,20 @@ mod tests {
 
         high: 1 run against 1 run; within-run interval only: what differs from run to run is not in it
                                           base        new    change  95 % interval
-          ttft p50                      399 ms     599 ms   +50.0 %  -40.1 % … +140.2 %    unclear
+          ttft p50                      399 ms     599 ms   +50.0 %                        unclear
           ttft p90                      559 ms     839 ms   +50.0 %                        unclear
           ttft p99                      595 ms     893 ms   +50.0 %                        unclear
           tpot p50                     30.0 ms    30.0 ms    +0.0 %  +0.0 % … +0.0 %       same
           tpot p90                     30.0 ms    30.0 ms    +0.0 %  +0.0 % … +0.0 %       same
           tpot p99                     30.0 ms    30.0 ms    +0.0 %                        unclear
-          e2e p50                       1.60 s     1.60 s    +0.0 %  -17.6 % … +17.6 %     unclear
+          e2e p50                       1.60 s     1.60 s    +0.0 %                        unclear
           e2e p90                       1.76 s     1.76 s    +0.0 %                        unclear
           e2e p99                       1.79 s     1.79 s    +0.0 %                        unclear
           output_throughput              410/s      615/s   +50.0 %  +44.1 % … +56.4 %     better
           request_throughput            9.57/s     9.57/s    +0.0 %  -10.2 % … +10.2 %     unclear
           goodput                       5.03/s     5.03/s    +0.0 %  -94.3 % … +94.3 %     unclear
-          attainment                    49.5 %     49.5 %    +0.0 %  -84.3 % … +84.3 %     unclear
-          success                       98.5 %     98.5 %    +0.0 %  -3.6 % … +3.6 %       same
+          attainment                    49.5 %     49.5 %    +0.0 %  -100.2 % … +100.2 %   unclear
+          success                       98.5 %     98.5 %    +0.0 %  -4.0 % … +4.0 %       same
 
         1 worse by more than 5.0 %, 2 better, 5 the same within it, 14 unclear
         "#);

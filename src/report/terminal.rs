@@ -483,7 +483,7 @@ mod tests {
                       from fewer
                   do: run longer, or send more requests
 
-        insufficient  high: 400 answers are worth 8 independent ones where the slowest tenth is concerned
+        insufficient  high: 400 answers are worth 4 independent ones where the slowest tenth is concerned
                       (wanted 36): they came in swings of the queue, and another run may show others
                   do: run longer, lengthen warm_up, or lower the load
 

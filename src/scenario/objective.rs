@@ -113,10 +113,22 @@ fn report_unmeasurable(fields: &Fields<'_>, metric: &Metric, workloads: &[Worklo
         let message = format!("`{}` cannot be measured: requests have no limits", metric.tag);
         fields.problems.error(place, message, "set limits in `[slo]`");
     }
+    if needs_score(metric.tag) && asked().all(|workload| workload.score.is_none()) {
+        let message = format!("`{}` cannot be measured: answers are not checked", metric.tag);
+        fields.problems.error(place, message, "set `score` of the workload");
+    }
+    if metric.tag == "consistency" && asked().all(|workload| !workload.consistency) {
+        let message = "`consistency` cannot be measured: answers are not compared";
+        fields.problems.error(place, message, "set `consistency = true` of the workload");
+    }
 }
 
 fn needs_stream(tag: &str) -> bool {
     ["ttft", "first_answer", "tpot", "decode_speed", "prefill_speed"].iter().any(|stem| tag.starts_with(stem))
+}
+
+fn needs_score(tag: &str) -> bool {
+    ["accuracy", "no_answer_share", "unchecked_requests", "correct_goodput"].contains(&tag)
 }
 
 fn needs_limits(tag: &str) -> bool {

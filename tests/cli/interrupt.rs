@@ -7,8 +7,13 @@ use super::usage::quick_at;
 
 /// A run of eight users that goes on until it is told to stop: the first requests end, then all of them hang.
 fn endless(sandbox: &Sandbox, server: &Server) -> Running {
+    endless_with(sandbox, server, "")
+}
+
+/// The same with more tables in the scenario.
+fn endless_with(sandbox: &Sandbox, server: &Server, tables: &str) -> Running {
     let scenario = quick_at(&server.url()).replace("requests = 40", "duration = \"10m\"");
-    sandbox.write("x.toml", &scenario);
+    sandbox.write("x.toml", &(scenario + tables));
     let running = sandbox.start(&["run", "x.toml", "--out", "r"]);
     eventually("every user hangs", || server.posts() == ENDING + 8);
     running
@@ -95,4 +100,29 @@ fn c136_a_kill_leaves_every_row_that_was_flushed_and_each_whole() {
     assert_eq!((results.rows("requests.csv").len(), results.count("ok")), (ENDING, ENDING));
     assert_eq!(results.manifest()["state"], "running");
     assert_eq!(results.read_by_python(), ENDING);
+}
+
+#[test]
+fn c136_a_kill_leaves_the_details_that_were_flushed_and_each_whole() {
+    let (sandbox, server) = (Sandbox::new(), hanging());
+    let running = endless_with(&sandbox, &server, "\n[results]\nchunks = true\nresponses = true\n");
+    let results = Results::at(sandbox.path("r"));
+    eventually("the texts of what has ended are on disk while the run goes on", || {
+        results.text("responses.jsonl").lines().count() == ENDING
+    });
+    running.signal("KILL");
+    assert_eq!(running.wait().signal, Some(9));
+    let rows = results.rows("requests.csv");
+    assert_eq!(rows.len(), ENDING);
+    let chunks = results.rows("chunks.csv");
+    for row in &rows {
+        let own = chunks.iter().filter(|chunk| chunk["request"] == row["request"]).count();
+        assert_eq!((own, row["events"].as_str()), (4, "4"));
+    }
+    assert_eq!(chunks.len(), 4 * ENDING, "of no other request");
+    for line in results.text("responses.jsonl").split_inclusive('\n') {
+        assert!(line.ends_with('\n'), "{line}");
+        let response: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(rows.iter().any(|row| row["request"] == response["request"].to_string()), "{line}");
+    }
 }

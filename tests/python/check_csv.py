@@ -3,16 +3,22 @@
 
     python3 tests/python/check_csv.py DIR...
 
-Needs numpy. Where pandas and duckdb are installed, each table is opened with them too, and must have the right types
-and number of rows. The computation follows docs/metrics.md, not the program's code; intervals of rates, which come from
+Needs numpy. Where pandas, duckdb and LibreOffice are installed, each table is opened with them too: it must have as many
+rows, its empty cells must be empty, and its numbers numbers. The computation follows docs/metrics.md, not the program's code; intervals of rates, which come from
 random draws, are checked for order only.
 """
 
 import csv
+import importlib.util
 import json
 import math
+import re
+import shutil
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -33,6 +39,7 @@ TABLES = {
     "gaps.csv": {"phase": "text", "metric": "text", "low_us": "int", "high_us": "int", "count": "int"},
     "timeline.csv": {"t_s": "int", "offered": "int", "sent": "int", "in_flight": "int", "ttft_p50_ms": "number"},
 }
+OFFICE, TABLE = ("{urn:oasis:names:tc:opendocument:xmlns:%s:1.0}" % name for name in ("office", "table"))
 Z, T9 = 1.959963984540054, 2.262157162798205
 
 
@@ -432,6 +439,11 @@ RATES = {"offered_rate", "achieved_rate", "request_throughput", "goodput", "outp
          "total_throughput"}
 
 
+# Not computed here: limits that could not be judged, and what checking and comparing answers says.
+LEFT_OUT = {"slo_unmeasurable", "accuracy", "no_answer_share", "correct_goodput", "unchecked_requests",
+            "consistency"}
+
+
 def close(written, value):
     if written == "" or value is None:
         return (written == "") == (value is None)
@@ -462,7 +474,7 @@ def check_figures(folder):
             my_gaps = [row for row in gaps if belongs(row) and of_workload(row)]
             groups[key] = Oracle(manifest, mine, my_gaps, entries, has_limits).figures
         metric, statistic = line["metric"], line["statistic"]
-        if metric == "slo_unmeasurable":
+        if metric in LEFT_OUT:
             continue
         what = f"{folder}: {line['phase']} {line['workload']} {metric} {statistic}"
         share = metric in ("error_share", "finish_reason_share")
@@ -481,42 +493,116 @@ def check_figures(folder):
     return checked
 
 
-def check_types(folder):
-    try:
-        import pandas
-    except ImportError:
-        pandas = None
-    try:
-        import duckdb
-    except ImportError:
-        duckdb = None
-    for name, columns in TABLES.items():
-        path = folder / name
-        count = len(read(path))
-        if pandas is not None:
-            table = pandas.read_csv(path)
-            assert len(table) == count, f"{path}: pandas reads {len(table)} rows of {count}"
-            for column, kind in columns.items():
-                dtype = table[column].dtype
-                right = {"int": pandas.api.types.is_integer_dtype, "number": pandas.api.types.is_numeric_dtype,
-                         "bool": pandas.api.types.is_bool_dtype}.get(kind)
-                assert count == 0 or right is None or right(dtype), f"{path}: {column} is {dtype} to pandas"
-        if duckdb is not None:
-            relation = duckdb.sql(f"SELECT * FROM read_csv('{path}', sample_size=-1)")
-            types = dict(zip(relation.columns, map(str, relation.types)))
-            assert len(relation) == count, f"{path}: duckdb reads {len(relation)} rows of {count}"
-            allowed = {"int": {"BIGINT"}, "number": {"BIGINT", "DOUBLE"}, "bool": {"BOOLEAN"}, "text": {"VARCHAR"}}
-            for column, kind in columns.items():
-                assert count == 0 or types[column] in allowed[kind], f"{path}: {column} is {types[column]} to duckdb"
-    return [tool.__name__ for tool in (pandas, duckdb) if tool is not None]
+def kind_of(cells):
+    """What a column holds, by its cells that are not empty; None if all are."""
+    cells = [cell for cell in cells if cell != ""]
+    if not cells:
+        return None
+    if all(cell in ("true", "false") for cell in cells):
+        return "bool"
+    if all(re.fullmatch(r"-?\d{1,18}", cell) for cell in cells):
+        return "int"
+    return "number" if all(re.fullmatch(r"-?\d+(\.\d+)?", cell) for cell in cells) else "text"
+
+
+def check_tables(folder):
+    """Opens every table with each tool there is: as many rows, empty cells empty, and what is a number a number."""
+    tools = {"pandas": by_pandas, "duckdb": by_duckdb, "libreoffice": by_libreoffice}
+    tools = {name: tool for name, tool in tools.items() if has(name)}
+    for path in sorted(folder.glob("*.csv")):
+        rows = read(path)
+        with open(path, newline="", encoding="utf-8") as file:
+            header = next(csv.reader(file))
+        assert all(header) and len(set(header)) == len(header), f"{path}: {header}"
+        columns = {column: [row[column] for row in rows] for column in header}
+        kinds = {column: kind_of(cells) for column, cells in columns.items()}
+        for column, kind in TABLES.get(path.name, {}).items():
+            also = {kind, None, *({"int"} if kind == "number" else {"int", "number"} if kind == "text" else set())}
+            assert kinds[column] in also, f"{path}: {column} holds {kinds[column]}, not {kind}"
+        for name, tool in tools.items():
+            tool(path, rows, columns, kinds)
+    return list(tools)
+
+
+def has(tool):
+    if tool == "libreoffice":
+        return shutil.which("soffice") is not None
+    return importlib.util.find_spec(tool) is not None
+
+
+def by_pandas(path, rows, columns, kinds):
+    import pandas
+
+    table = pandas.read_csv(path)
+    assert len(table) == len(rows), f"{path}: pandas reads {len(table)} rows of {len(rows)}"
+    assert list(table.columns) == list(columns), f"{path}: pandas reads {list(table.columns)}"
+    types = pandas.api.types
+    for column, cells in columns.items():
+        series, kind, empty = table[column], kinds[column], cells.count("")
+        assert series.isna().sum() == empty, f"{path}: {column} has {series.isna().sum()} empty cells to pandas, not {empty}"
+        # A column of whole numbers or truths with empty cells has another type there.
+        right = {
+            "bool": types.is_bool_dtype(series.dropna().infer_objects()) if kind == "bool" else True,
+            "int": types.is_integer_dtype(series) if empty == 0 else types.is_float_dtype(series),
+            "number": types.is_float_dtype(series),
+        }.get(kind, True)
+        assert right, f"{path}: {column} of {kind} is {series.dtype} to pandas"
+        if kind in ("int", "number"):
+            total = math.fsum(float(cell) for cell in cells if cell)
+            assert math.isclose(series.sum(), total, rel_tol=1e-9, abs_tol=1e-6), f"{path}: {column}"
+
+
+def by_duckdb(path, rows, columns, kinds):
+    import duckdb
+
+    relation = duckdb.sql(f"SELECT * FROM read_csv('{path}', header=true, sample_size=-1)")
+    assert len(relation) == len(rows), f"{path}: duckdb reads {len(relation)} rows of {len(rows)}"
+    types = dict(zip(relation.columns, map(str, relation.types)))
+    assert list(types) == list(columns), f"{path}: duckdb reads {list(types)}"
+    names = {"int": {"BIGINT"}, "number": {"BIGINT", "DOUBLE"}, "bool": {"BOOLEAN"}, "text": {"VARCHAR"}}
+    for column, kind in kinds.items():
+        assert kind is None or types[column] in names[kind], f"{path}: {column} of {kind} is {types[column]} to duckdb"
+    counts = relation.aggregate(", ".join(f'count("{column}")' for column in columns)).fetchall()[0]
+    for (column, cells), count in zip(columns.items(), counts):
+        filled = len(cells) - cells.count("")
+        assert count == filled, f"{path}: {column} has {count} filled cells to duckdb, not {filled}"
+
+
+def by_libreoffice(path, rows, columns, kinds):
+    """Through a flat document, which tells the type of each cell. A sheet has at most 1,048,576 rows."""
+    with tempfile.TemporaryDirectory() as scratch:
+        # A profile of its own: without it a second instance at the same time would refuse.
+        profile = f"-env:UserInstallation=file://{scratch}/profile"
+        command = ["soffice", profile, "--headless", "--convert-to", "fods", "--outdir", scratch, str(path)]
+        subprocess.run(command, check=True, capture_output=True, timeout=300)
+        sheet = ElementTree.parse(f"{scratch}/{path.stem}.fods").find(f".//{TABLE}table")
+    opened = []
+    for row in sheet.iter(f"{TABLE}table-row"):
+        cells = []
+        for cell in row.findall(f"{TABLE}table-cell"):
+            repeats = int(cell.get(f"{TABLE}number-columns-repeated", 1))
+            cells += [(cell.get(f"{OFFICE}value-type"), cell.get(f"{OFFICE}value"))] * min(repeats, len(columns))
+        filled = any(kind is not None for kind, _ in cells)
+        repeats = int(row.get(f"{TABLE}number-rows-repeated", 1)) if filled else 1
+        opened += [cells + [(None, None)] * (len(columns) - len(cells))] * repeats
+    while opened and all(kind is None for kind, _ in opened[-1]):
+        opened.pop()
+    assert len(opened) == len(rows) + 1, f"{path}: LibreOffice reads {len(opened) - 1} rows of {len(rows)}"
+    for at, (column, cells) in enumerate(columns.items()):
+        for line, cell in enumerate(cells):
+            kind, value = opened[line + 1][at]
+            where = f"{path}: {column} of row {line + 1}"
+            assert (kind is None) == (cell == ""), f"{where}: {cell!r} is {kind} to LibreOffice"
+            if cell and kinds[column] in ("int", "number"):
+                assert kind == "float" and math.isclose(float(value), float(cell), rel_tol=1e-12), f"{where}: {value}"
 
 
 def main():
     for name in sys.argv[1:]:
         folder = Path(name)
-        tools = check_types(folder)
+        tools = check_tables(folder)
         checked = check_figures(folder)
-        print(f"{folder}: {checked} figures are right; opened with {', '.join(['csv', *tools])}")
+        print(f"{folder}: {checked} figures are right, {', '.join(sorted(LEFT_OUT))} not computed; opened with {', '.join(['csv', *tools])}")
 
 
 if __name__ == "__main__":

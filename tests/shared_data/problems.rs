@@ -35,7 +35,12 @@ fn assert_complete(results: &Results) {
     assert_eq!(sent, (0..ROWS).collect::<Vec<_>>());
     assert_eq!(results.count("ok"), ROWS);
     for row in &rows {
-        assert_eq!([&*row["output_tokens"], &row["finish_reason"]], ["8", "length"]);
+        // The simulated model knows the answers, and stops where one is over.
+        let tokens: u64 = row["output_tokens"].parse().unwrap();
+        match &*row["finish_reason"] {
+            "length" => assert_eq!(tokens, 8),
+            reason => assert_eq!((reason, (1..=8).contains(&tokens)), ("stop", true)),
+        }
         assert!(!row["ttft_ms"].is_empty() && !row["e2e_ms"].is_empty() && !row["prompt_tokens"].is_empty());
     }
     for count in ["planned", "sent", "ok"] {

@@ -344,6 +344,7 @@ fn every_resolved_value_says_where_it_came_from() {
     timeouts.connect = "5s"  # default
     timeouts.first_token = "2m"  # default
     timeouts.idle = "1m"  # default
+    reset_cache = false  # default
     ready_within = "30s"  # default
     connections = "reuse"  # default
     tls.insecure = false  # default
@@ -354,7 +355,9 @@ fn every_resolved_value_says_where_it_came_from() {
     name = "w"  # base.toml:6
     weight = 1  # default
     prompt.synthetic.words = 200  # base.toml:7
+    cache = "cold"  # default
     output.max_tokens = 50  # load.toml:3
+    output.exact = false  # default
     slo.ttft = "2s"  # load.toml:2
     request.stream = true  # default
     request.temperature = 0  # default
