@@ -20,8 +20,8 @@ use crate::results::{RequestRow, ResultsError, Writer};
 use crate::scenario::{CachePolicy, Load, Margin, Phase, Scenario, ServerWatch};
 use crate::scrape::track::{ScrapeTally, Track};
 use eligible::Seen;
-use grading::FirstAnswers;
 pub use grading::{AnswerCheck, Truth};
+use grading::{FirstAnswers, MOST_REMEMBERED};
 use rules::Rules;
 
 use crate::stats::Analysis;
@@ -163,7 +163,7 @@ impl Collector {
             rules: Rules::new(scenario.stop),
             shard: None,
             checks: Vec::new(),
-            first_answers: FirstAnswers::new(),
+            first_answers: FirstAnswers::new(MOST_REMEMBERED),
             seen: Seen::new(scenario.block_tokens()),
             tracks: scenario.server.iter().flat_map(tracks).collect(),
             analysis: None,
@@ -310,6 +310,7 @@ impl Collector {
             findings.extend(judge(figures, simulated));
         }
         findings.extend(self.fold.answer_findings());
+        findings.extend(Finding::answers_forgotten(self.first_answers.forgotten()));
         Collected {
             courses: self.courses,
             fold: self.fold,
@@ -676,6 +677,32 @@ mod tests {
         assert_eq!(column("output_tokens_in_window"), ["6", "5", "3", "4"]);
         assert_eq!(column("tpot_ms"), ["1000.000"; 4]);
         assert!(collected.fold.summary().iter().all(|row| row.value.is_none_or(f64::is_finite)));
+    }
+
+    #[test]
+    fn first_answers_that_find_no_room_are_told_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut collector = collector(folder.path(), 6);
+        collector.first_answers = FirstAnswers::new(2);
+        for request in 0..5 {
+            let mut event = end(request, 0..4, 0..4);
+            if let Event::Ended(ended) = &mut event
+                && let Fate::Sent(timeline) = &mut ended.fate
+            {
+                (timeline.answer, timeline.body_hash) = (Some("72".to_owned()), Some(request));
+            }
+            collector.take(event).unwrap();
+        }
+        let collected = collector.finish(false, true);
+        assert_eq!(collected.answers_forgotten, 3);
+        let told = collected.findings.iter().map(ToString::to_string).find(|text| text.contains("forgotten"));
+        assert_eq!(
+            told.as_deref(),
+            Some(
+                "3 first answers were forgotten for want of room: \
+                 consistency says nothing of later answers to the same requests"
+            )
+        );
     }
 
     #[test]

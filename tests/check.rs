@@ -550,7 +550,7 @@ fn c152_an_answer_without_a_stated_length_is_bounded_and_the_bound_is_shown() {
 
 #[test]
 fn every_scenario_that_init_writes_is_sound_and_runs_at_once() {
-    for kind in ["open-loop", "closed-loop", "dataset", "mixed", "extends"] {
+    for kind in ["open-loop", "closed-loop", "dataset", "answers", "mixed", "extends"] {
         let folder = Folder::new(&[]);
         let told = folder.done(&["init", "mine.toml", "--kind", kind]).out;
         assert!(told.contains("tonnage rehearse mine.toml"), "{told}");

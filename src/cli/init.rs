@@ -33,6 +33,8 @@ enum Purpose {
     ClosedLoop,
     /// Every row of a file is sent once; an example of such a file is written too
     Dataset,
+    /// Questions with known answers: how many are right, and how fast; an example of such a file is written too
+    Answers,
     /// Short and long requests together, each with its own limits
     Mixed,
     /// A scenario that changes another one, which is written too
@@ -45,6 +47,7 @@ impl Purpose {
             Purpose::OpenLoop => include_str!("init/open-loop.toml"),
             Purpose::ClosedLoop => include_str!("init/closed-loop.toml"),
             Purpose::Dataset => include_str!("init/dataset.toml"),
+            Purpose::Answers => include_str!("init/answers.toml"),
             Purpose::Mixed => include_str!("init/mixed.toml"),
             Purpose::Extends => include_str!("init/extends.toml"),
         }
@@ -54,6 +57,7 @@ impl Purpose {
     fn companion(self) -> Option<(&'static str, &'static str)> {
         match self {
             Purpose::Dataset => Some(("prompts.jsonl", include_str!("init/prompts.jsonl"))),
+            Purpose::Answers => Some(("questions.jsonl", include_str!("init/questions.jsonl"))),
             Purpose::Extends => Some(("base.toml", include_str!("init/open-loop.toml"))),
             Purpose::OpenLoop | Purpose::ClosedLoop | Purpose::Mixed => None,
         }

@@ -7,7 +7,7 @@ use crate::record::{Grade, Planned};
 use crate::score::Rule;
 
 /// Requests whose first answer is remembered; of more, the oldest are forgotten, and counted.
-const MOST_REMEMBERED: usize = 1 << 18;
+pub(super) const MOST_REMEMBERED: usize = 1 << 18;
 
 /// How the answers of one workload are checked.
 pub struct AnswerCheck {
@@ -40,8 +40,9 @@ pub(super) struct FirstAnswers {
 }
 
 impl FirstAnswers {
-    pub(super) fn new() -> FirstAnswers {
-        FirstAnswers { answers: BTreeMap::new(), order: VecDeque::new(), most: MOST_REMEMBERED, forgotten: 0 }
+    /// Remembers the first answers to at most so many requests.
+    pub(super) fn new(most: usize) -> FirstAnswers {
+        FirstAnswers { answers: BTreeMap::new(), order: VecDeque::new(), most, forgotten: 0 }
     }
 
     /// Whether `answer` is the one that the same request got first; `None` if this is the first.
@@ -75,7 +76,7 @@ mod tests {
 
     #[test]
     fn a_second_answer_is_held_against_the_first() {
-        let mut first = FirstAnswers::new();
+        let mut first = FirstAnswers::new(MOST_REMEMBERED);
         assert_eq!(first.compare(1, "72"), None);
         assert_eq!(first.compare(2, "72"), None, "another request");
         assert_eq!(first.compare(1, "72"), Some(true));
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn the_oldest_are_forgotten_and_counted() {
-        let mut first = FirstAnswers { most: 2, ..FirstAnswers::new() };
+        let mut first = FirstAnswers::new(2);
         for request in 0..5 {
             assert_eq!(first.compare(request, "a"), None);
         }

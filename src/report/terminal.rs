@@ -285,7 +285,11 @@ impl Section<'_> {
 
     /// Accuracy beside the share of answers that were cut, which look like wrong ones.
     fn answers(&self) -> Option<String> {
-        let accuracy = self.row("accuracy", "value").filter(|row| row.value.is_some())?;
+        let unchecked = self.count("unchecked_requests", "value");
+        let Some(accuracy) = self.row("accuracy", "value").filter(|row| row.value.is_some()) else {
+            return (unchecked > 0)
+                .then(|| format!("{} could not be checked, and no other came", grouped(unchecked)));
+        };
         let counts = ["right", "wrong", "no_answer"].map(|verdict| {
             format!("{} {}", grouped(self.count("verdicts", verdict)), verdict.replace('_', " "))
         });
@@ -302,11 +306,8 @@ impl Section<'_> {
             percent(cut)
         );
         let _ = write!(line, "; {} right and in time", self.rate("correct_goodput"));
-        match self.count("unchecked_requests", "value") {
-            0 => {}
-            unchecked => {
-                let _ = write!(line, "; {} could not be checked", grouped(unchecked));
-            }
+        if unchecked > 0 {
+            let _ = write!(line, "; {} could not be checked", grouped(unchecked));
         }
         Some(line)
     }

@@ -209,6 +209,7 @@ impl Folder {
             }
             findings.extend(run.fold.answer_findings());
         }
+        findings.extend(Finding::answers_forgotten(self.manifest.answers_forgotten));
         findings
     }
 

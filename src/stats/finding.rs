@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use super::fold::ALL;
 use super::verdict::Verdict;
 
 /// How much a finding weighs.
@@ -97,6 +98,8 @@ pub enum FindingKind {
     NotRightTruncated,
     /// Answers of a scored workload that were not checked.
     Unchecked,
+    /// First answers that were forgotten, so that later ones to the same request were not compared.
+    AnswersForgotten,
     /// The same request got different answers.
     Inconsistent,
     /// Objectives that the sample does not decide.
@@ -168,6 +171,20 @@ pub struct Finding {
     pub count: u64,
 }
 
+impl Finding {
+    /// What there is to know where so many first answers were forgotten.
+    pub fn answers_forgotten(count: u64) -> Option<Finding> {
+        (count > 0).then(|| Finding {
+            kind: FindingKind::AnswersForgotten,
+            severity: Severity::Warning,
+            phase: ALL.to_owned(),
+            measured: count as f64,
+            threshold: 0.0,
+            count,
+        })
+    }
+}
+
 impl FindingKind {
     /// The name in files.
     pub fn name(self) -> &'static str {
@@ -201,6 +218,7 @@ impl FindingKind {
             FindingKind::NoAnswerRisesWithLoad => "no_answer_rises_with_load",
             FindingKind::NotRightTruncated => "not_right_truncated",
             FindingKind::Unchecked => "unchecked",
+            FindingKind::AnswersForgotten => "answers_forgotten",
             FindingKind::Inconsistent => "inconsistent",
             FindingKind::Undetermined => "undetermined",
             FindingKind::ShardsApart => "shards_apart",
@@ -222,6 +240,7 @@ impl FindingKind {
             | FindingKind::Uncounted
             | FindingKind::SloUnmeasurable
             | FindingKind::Unchecked
+            | FindingKind::AnswersForgotten
             | FindingKind::StoppedByErrorsInARow => Measure::Requests,
             FindingKind::ShortWindow | FindingKind::StoppedOverSaturated => Measure::Times,
             FindingKind::Undetermined => Measure::Objectives,
@@ -274,6 +293,7 @@ impl FindingKind {
             }
             FindingKind::NotRightTruncated => "accuracy is that of the limit rather than that of the model",
             FindingKind::Unchecked => "accuracy says nothing of them",
+            FindingKind::AnswersForgotten => "consistency says nothing of later answers to the same requests",
             FindingKind::Inconsistent => {
                 "at temperature 0 they should be the same: a cache, batching or arithmetic changes them"
             }
@@ -335,6 +355,7 @@ impl FindingKind {
             }
             FindingKind::NotRightTruncated => "raise output.max_tokens",
             FindingKind::Unchecked => "use a data set in which each row has a truth that `score` can find",
+            FindingKind::AnswersForgotten => "repeat fewer different requests, or turn `consistency` off",
             FindingKind::Inconsistent => {
                 "see column `consistent` of requests.csv; compare a run of one user with one of many"
             }
@@ -456,6 +477,9 @@ impl fmt::Display for Finding {
                 write!(f, "{count} of the answers that are not right ({measured}) ran into max_tokens")
             }
             FindingKind::Unchecked => write!(f, "{count} answers could not be checked"),
+            FindingKind::AnswersForgotten => {
+                write!(f, "{count} first answers were forgotten for want of room")
+            }
             FindingKind::Inconsistent => {
                 write!(f, "{count} answers ({measured}) differ from the first one to the same request")
             }

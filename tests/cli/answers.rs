@@ -1,5 +1,6 @@
 //! Answers checked in the run: against a simulated server that is wrong as often as it is told to be.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::results::Results;
@@ -104,6 +105,44 @@ fn an_accuracy_that_falls_with_the_context_is_found() {
     assert_eq!(report(true).trim_end(), results.text("summary.csv").trim_end());
     let page = std::fs::read_to_string(sandbox.path("out/report.html")).unwrap();
     assert!(page.contains("<td>accuracy</td>"));
+}
+
+/// Accuracy of each cell of hidden sentences, with its interval: by length, then depth.
+fn cells(results: &Results) -> Vec<[f64; 5]> {
+    let cell = |row: &BTreeMap<String, String>| {
+        ["length", "depth", "accuracy", "ci_low", "ci_high"].map(|name| row[name].parse().unwrap())
+    };
+    results.rows("accuracy.csv").iter().map(cell).collect()
+}
+
+#[test]
+fn hidden_sentences_are_found_as_often_as_the_server_finds_them_by_length_and_depth() {
+    let scenario = "name = \"needles\"\nseed = 5\ntarget.sim.profile = \"server.toml\"\n\
+         [[workload]]\nname = \"needles\"\nscore = \"contains\"\noutput.max_tokens = 32\n\
+         prompt.needle = { depths = [0, 0.5, 1], lengths = [200, 1000, 3600], repeats = 50 }\n\
+         [[phase]]\nname = \"steady\"\nrequests = \"all\"\nload.poisson = \"20/s\"\n";
+    let (_sandbox, results) = rehearsed("", "", scenario);
+    let all_right = cells(&results);
+    let lengths_and_depths: Vec<[f64; 2]> = all_right.iter().map(|cell| [cell[0], cell[1]]).collect();
+    let every = [200.0, 1_000.0, 3_600.0].map(|length| [0.0, 0.5, 1.0].map(|depth| [length, depth]));
+    assert_eq!(lengths_and_depths, every.concat());
+    assert!(all_right.iter().all(|cell| cell[2] == 1.0), "{all_right:?}");
+    assert_eq!(findings(&results), [""; 0]);
+
+    let (sandbox, results) = rehearsed("needle_length_loss = 0.7\nneedle_depth_loss = 0.5", "", scenario);
+    for [length, depth, accuracy, low, high] in cells(&results) {
+        let by_depth = 1.0 - 0.5 * 4.0 * depth * (1.0 - depth);
+        let truth = (1.0 - 0.7 * length / 4_096.0) * by_depth;
+        // Intervals of 95 % for nine cells at once: a little more room than one cell needs.
+        let room = (high - low) / 4.0;
+        assert!(
+            low - room <= truth && truth <= high + room,
+            "{length} at {depth}: {accuracy} in {low} … {high}, not {truth}"
+        );
+    }
+    assert_eq!(findings(&results), ["accuracy_falls_with_length"]);
+    let text = sandbox.tonnage(&["report", "out"]).expect(0).out;
+    assert!(text.contains("do: see accuracy.csv by length"), "{text}");
 }
 
 #[test]
