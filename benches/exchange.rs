@@ -48,6 +48,7 @@ fn main() {
             keep_answer: false,
             check_answer: false,
             body_hash: None,
+            known: None,
             body,
         };
         for _ in 0..requests {

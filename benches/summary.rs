@@ -121,6 +121,7 @@ fn manifest(rows: u64) -> Manifest {
         workloads: vec![WorkloadEntry::new("chat", &Slo::default())],
         skipped_rows: Vec::new(),
         answers_forgotten: 0,
+        prompts_forgotten: 0,
         watches_server: false,
         block_tokens: None,
         server: Vec::new(),

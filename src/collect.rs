@@ -3,19 +3,23 @@
 //! A collector is fed every event of a run. It closes each request into a record, writes the record's row,
 //! and folds it. Progress while the run goes on and the report at its end are readings of the same fold.
 
+mod eligible;
 mod grading;
 mod rules;
 
 use std::collections::BTreeMap;
 
+use crate::blocks::KnownPrompt;
 use crate::plan::shard::Shard;
 use crate::record::{
-    Ended, EndedBy, Event, Fate, GapFigures, Outcome, RequestRecord, Scraped, Stamp, Timeline, TokenSource,
+    Ended, EndedBy, Event, Fate, GapFigures, Outcome, RequestRecord, Scraped, ServerFigure, Stamp, Timeline,
+    TokenSource,
 };
 use crate::results::manifest::LeftOut;
 use crate::results::{RequestRow, ResultsError, Writer};
-use crate::scenario::{Load, Margin, Phase, Scenario, ServerWatch};
+use crate::scenario::{CachePolicy, Load, Margin, Phase, Scenario, ServerWatch};
 use crate::scrape::track::{ScrapeTally, Track};
+use eligible::Seen;
 pub use grading::{AnswerCheck, Truth};
 use grading::{FirstAnswers, MOST_REMEMBERED};
 use rules::Rules;
@@ -77,6 +81,8 @@ pub struct Collector {
     /// By workload.
     checks: Vec<Option<AnswerCheck>>,
     first_answers: FirstAnswers,
+    /// Prompts that the server may know.
+    seen: Seen,
     /// Of each page of the server's metrics.
     tracks: Vec<Track>,
     /// Where the run is analysed.
@@ -106,6 +112,8 @@ pub struct Collected {
     pub left_out: LeftOut,
     /// First answers that were forgotten for want of room: later ones to the same request were not compared.
     pub answers_forgotten: u64,
+    /// Prompts that were forgotten for want of room: later ones were not compared with them.
+    pub prompts_forgotten: u64,
     /// What it needs to be analysed, if it is.
     pub analysis: Option<Analysis>,
     /// What came of looking at each page of the server's metrics.
@@ -127,6 +135,7 @@ impl Collector {
             slo: workload.slo.clone(),
             exact_output: workload.exact_output,
             scored: workload.score.is_some(),
+            cold: workload.cache == CachePolicy::Cold,
         };
         let fold = Fold::new(
             None,
@@ -158,6 +167,7 @@ impl Collector {
             run: None,
             checks: Vec::new(),
             first_answers: FirstAnswers::new(MOST_REMEMBERED),
+            seen: Seen::new(scenario.block_tokens()),
             tracks: scenario.server.iter().flat_map(tracks).collect(),
             analysis: None,
         }
@@ -190,6 +200,13 @@ impl Collector {
         Collector { analysis: analysed.then(Analysis::default), ..self }
     }
 
+    /// The same collector, of a server that was sent `filled` before the run.
+    #[must_use]
+    pub fn after(mut self, filled: Vec<KnownPrompt>) -> Collector {
+        filled.into_iter().for_each(|known| self.seen.keep(known));
+        self
+    }
+
     /// Which rule of `[stop]` was broken, if one was: the run is to be stopped.
     pub fn broken_rule(&self) -> Option<String> {
         self.rules.breach().map(Finding::to_string)
@@ -203,11 +220,17 @@ impl Collector {
         match event {
             Event::RunStarted { origin } => self.origin = origin,
             Event::PhaseStarted { phase, at } => self.start_phase(phase, at),
-            Event::Sent { at, .. } => {
+            Event::Sent { request, known, at, .. } => {
+                if let Some(known) = known {
+                    self.seen.sent(request, known);
+                }
                 self.progress.sent += 1;
                 self.rules.sent(at.micros_from(self.origin));
             }
-            Event::Stamps { request, stamps } => self.hold(request, stamps),
+            Event::Stamps { request, stamps } => {
+                self.seen.answered(request);
+                self.hold(request, stamps);
+            }
             Event::Ended(ended) => return self.end_request(*ended),
             Event::PhaseEnded { phase, at, by } => self.end_phase(phase, at, by),
             Event::WindowStarted { phase, at } => {
@@ -242,6 +265,9 @@ impl Collector {
         let (mut sample, mut extra) = track.take(scraped, self.origin);
         for look in std::iter::once(&mut sample).chain(extra.iter_mut().map(|extra| &mut extra.of)) {
             (look.point, look.repeat) = self.run.unzip();
+        }
+        if let Some(tokens) = sample.figures.figure(ServerFigure::BlockTokens) {
+            self.seen.state_block(tokens);
         }
         if let Some(analysis) = &mut self.analysis {
             analysis.add_look(&sample);
@@ -308,6 +334,7 @@ impl Collector {
             findings,
             left_out: self.left_out,
             answers_forgotten: self.first_answers.forgotten(),
+            prompts_forgotten: self.seen.forgotten(),
             analysis: self.analysis,
             scrapes: self.tracks.into_iter().map(|track| track.tally).collect(),
             writer: self.writer,
@@ -397,6 +424,7 @@ impl Collector {
             record.grade = check.and_then(|check| check.grade(&record.planned, &answer));
             record.consistent = body_hash.and_then(|hash| self.first_answers.compare(hash, &answer));
         }
+        record.eligible_tokens = self.seen.ended(&record);
         record.shard = self.shard;
         (record.point, record.repeat) = self.run.unzip();
         self.rules.ended(&record);

@@ -20,7 +20,7 @@
 //! | 3 | [`scenario`] |
 //! | 2 | [`stats`], [`protocol`], [`dataset`] |
 //! | 1 | [`arrival`], [`wire`], [`sim`], [`prompt`], [`record`] |
-//! | 0 | [`clock`], [`units`], [`seed`], [`diagnostic`], [`distribution`] |
+//! | 0 | [`clock`], [`units`], [`seed`], [`diagnostic`], [`distribution`], [`blocks`] |
 //!
 //! # Time
 //!
@@ -40,6 +40,7 @@
 //! ```
 
 pub mod arrival;
+pub mod blocks;
 pub mod cli;
 pub mod client;
 pub mod clock;

@@ -4,6 +4,8 @@ mod token_model;
 
 use bytes::Bytes;
 
+use crate::blocks::KnownPrompt;
+
 pub use token_model::{TokenModel, all_words};
 
 /// One message of a conversation.
@@ -57,6 +59,8 @@ pub struct Outgoing {
     pub check_answer: bool,
     /// A hash of the body, where the answer is to be compared with others to the same request.
     pub body_hash: Option<u64>,
+    /// What the prompt begins with, where its tokens are known: then the first token is told as soon as it comes.
+    pub known: Option<KnownPrompt>,
     /// The body, whole.
     pub body: Bytes,
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 pub use server::{ExtraSample, Scraped, ServerFigure, ServerFigures, ServerSample};
 
+use crate::blocks::KnownPrompt;
 use crate::units::{Micros, Nanos};
 
 /// How a planned request ended. A closed list: every row has exactly one.
@@ -481,6 +482,10 @@ pub enum Event {
     Sent {
         /// Index of the phase.
         phase: u32,
+        /// Index of the request.
+        request: u64,
+        /// What its prompt begins with, where that is known.
+        known: Option<KnownPrompt>,
         /// When it was due.
         scheduled: Nanos,
         /// When it began.
@@ -540,6 +545,7 @@ impl Event {
     /// Bytes held by the event, about.
     pub fn size_bytes(&self) -> usize {
         let held = match self {
+            Event::Sent { known: Some(known), .. } => size_of_val(&*known.blocks),
             Event::Stamps { stamps, .. } => stamps.capacity() * size_of::<Stamp>(),
             Event::Scraped(scraped) => {
                 size_of::<Scraped>() + scraped.page.as_ref().map_or_else(String::capacity, Vec::capacity)

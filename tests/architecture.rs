@@ -15,7 +15,7 @@ mod source;
 
 /// The modules, lowest layer first. A module imports lower layers only; those of one layer do not know each other.
 const LAYERS: [&[&str]; 8] = [
-    &["clock", "diagnostic", "distribution", "seed", "units"],
+    &["blocks", "clock", "diagnostic", "distribution", "seed", "units"],
     &["arrival", "prompt", "record", "sim", "wire"],
     &["dataset", "protocol", "score", "stats"],
     &["scenario"],

@@ -60,10 +60,12 @@ const FILES: [&str; 6] = [
     "qwen3.tokenizer.json.gz",
 ];
 
-/// Lengths from 1 to 128Ki, most of them short: doubled from time to time, and what lies between.
-fn lengths(count: u32) -> Vec<u64> {
-    let at = |i: u32| 2_f64.powf(17.0 * f64::from(i) / f64::from(count - 1)).round() as u64;
-    (0..count).map(at).collect()
+/// A thousand lengths from 1 to 128Ki, each so many times the one before. Ten of them are long: those cost as much as
+/// all others.
+fn lengths() -> Vec<u64> {
+    let short = (0..990).map(|i| 12.0 * f64::from(i) / 989.0);
+    let long = (1..=10).map(|i| 12.0 + 5.0 * f64::from(i) / 10.0);
+    short.chain(long).map(|power| 2_f64.powf(power).round() as u64).collect()
 }
 
 #[test]
@@ -73,8 +75,8 @@ fn c090_prompts_of_every_length_encode_to_exactly_it_and_share_no_first_block() 
         let count = |text: &str| Some(tokenizer.count(text, Specials::Without).ok()? as u64);
         let model = TokenModel::counted(count).unwrap_or_else(|| panic!("{file} makes no model"));
         let mut blocks = BTreeSet::new();
-        let lengths = lengths(1_000);
-        assert_eq!((lengths[0], lengths[999]), (1, 131_072));
+        let lengths = lengths();
+        assert_eq!((lengths.len(), lengths[0], lengths[999]), (1_000, 1, 131_072));
         for (number, length) in lengths.into_iter().enumerate() {
             let mut text = String::new();
             let mut stream = Seed(9).indexed_stream("words", file, number as u64);

@@ -76,7 +76,13 @@ fn sound() -> Vec<RequestRecord> {
 
 fn fold(rows: &[RequestRecord], limits: Slo) -> Fold {
     let phase = PhaseSetup { name: "steady".to_owned(), counts: true, open_loop: true };
-    let chat = WorkloadSetup { name: "chat".to_owned(), slo: limits, exact_output: false, scored: false };
+    let chat = WorkloadSetup {
+        name: "chat".to_owned(),
+        slo: limits,
+        exact_output: false,
+        scored: false,
+        cold: false,
+    };
     let mut fold = Fold::new(None, None, vec![phase], vec![chat]);
     let end = rows.iter().filter_map(|row| row.scheduled).max().unwrap_or_default();
     fold.set_window(0, Window { start: Some(Micros(0)), end: Some(Micros(end.0 + 1)) });
@@ -97,7 +103,13 @@ fn a_clean_run_has_no_finding() {
 #[test]
 fn each_planted_fault_has_its_finding() {
     type Fault = fn(&mut Vec<RequestRecord>);
-    let faults: [(&str, Fault); 9] = [
+    let faults: [(&str, Fault); 10] = [
+        ("cache_unused", |rows| {
+            for row in rows.iter_mut() {
+                row.prompt_tokens = Some(900);
+                (row.eligible_tokens, row.cached_tokens) = (Some(512), Some(0));
+            }
+        }),
         ("send_delay", |rows| {
             for row in rows.iter_mut().step_by(50) {
                 row.sent = row.sent.map(|sent| Micros(sent.0 + 40_000));

@@ -171,6 +171,7 @@ impl<'a> Facts<'a> {
                 .collect(),
             skipped_rows: self.skipped_rows(),
             answers_forgotten: 0,
+            prompts_forgotten: 0,
             watches_server: scenario.server.is_some(),
             block_tokens: scenario.server.as_ref().and_then(|server| server.block_size),
             server: Vec::new(),
@@ -265,6 +266,7 @@ impl Book<'_> {
             scrapes,
             analysis,
             answers_forgotten,
+            prompts_forgotten,
             mut writer,
             ..
         } = collected;
@@ -274,6 +276,7 @@ impl Book<'_> {
         findings.extend(undetermined(&objectives));
         let verdict = VerdictEntry::new(&findings, self.facts.simulated);
         self.manifest.answers_forgotten += answers_forgotten;
+        self.manifest.prompts_forgotten += prompts_forgotten;
         self.manifest.left_out = self.manifest.left_out.join(left_out);
         add_pages(&mut self.manifest.server, self.facts.pages(&scrapes));
         let first = self.manifest.phases.len().saturating_sub(courses.len());

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::exit::{Exit, Failure};
 use super::live::say;
 use super::prepare::Prepared;
+use crate::blocks::KnownPrompt;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::dataset::tokenizer::{Specials, Tokenizer};
@@ -46,7 +47,7 @@ pub(super) fn load_tokenizer(
 }
 
 /// A composer of the scenario's requests for `model`, once the server was asked what its lengths depend on, its cache
-/// emptied where that is wanted, and its shared prefixes sent; and how the lengths were had.
+/// emptied where that is wanted, and its shared prefixes sent; how the lengths were had; and those prefixes.
 pub(super) async fn composer(
     client: &Client,
     clock: &Clock,
@@ -54,7 +55,7 @@ pub(super) async fn composer(
     prepared: &Prepared,
     model: &str,
     quiet: bool,
-) -> Result<(Composer, Vec<LengthsEntry>), Failure> {
+) -> Result<(Composer, Vec<LengthsEntry>, Vec<KnownPrompt>), Failure> {
     let target = &prepared.scenario.target;
     let root = url.base_path.trim_end_matches("/v1");
     let mut forms = prepared.forms(model);
@@ -79,6 +80,7 @@ pub(super) async fn composer(
         reset_cache(client, root).await?;
     }
     let composer = prepared.composer(forms);
+    let mut filled = Vec::new();
     for fill in composer.fills() {
         let outgoing = fill.map_err(Failure::unexpected)?;
         send(clock, client, &outgoing).await.map_err(|why| {
@@ -87,9 +89,10 @@ pub(super) async fn composer(
                 format!("a shared prefix could not be sent before the run: {why}"),
             )
         })?;
+        filled.extend(outgoing.known);
     }
     let entry = |calibration| entry(calibration, prepared.run);
-    Ok((composer, calibrations.into_iter().map(entry).collect()))
+    Ok((composer, calibrations.into_iter().map(entry).collect(), filled))
 }
 
 /// Empties the server's prefix cache.

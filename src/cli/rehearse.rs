@@ -136,8 +136,9 @@ impl Stage for Rehearsal<'_> {
         }
         let Link { url, client, model, .. } = &self.link;
         let quiet = self.args.scenario.quiet;
-        let (composer, lengths) = lengths::composer(client, &self.clock, url, prepared, model, quiet).await?;
-        Ok(Readiness::Ready { composer: Box::new(composer), lengths })
+        let (composer, lengths, filled) =
+            lengths::composer(client, &self.clock, url, prepared, model, quiet).await?;
+        Ok(Readiness::Ready { composer: Box::new(composer), lengths, filled })
     }
 
     async fn play(&mut self, playing: Playing<'_>) -> Result<Played, Failure> {

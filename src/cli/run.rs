@@ -17,6 +17,7 @@ use super::series::{self, Played, Playing, Readiness, Stage};
 use super::shard::Part;
 use super::signals::{self, Signal};
 use super::{answers, environment, host, scraping, sim, target};
+use crate::blocks::KnownPrompt;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::plan::composer::Composer;
@@ -142,7 +143,7 @@ impl Link {
         clock: &Clock,
         prepared: &Prepared,
         quiet: bool,
-    ) -> Result<(Composer, Vec<LengthsEntry>), Failure> {
+    ) -> Result<(Composer, Vec<LengthsEntry>, Vec<KnownPrompt>), Failure> {
         if self.target != prepared.scenario.target {
             *self = Link::to(clock, prepared, Server::of(prepared)?, quiet).await?;
         }
@@ -167,7 +168,7 @@ struct Network<'a> {
 impl Stage for Network<'_> {
     async fn make_ready(&mut self, prepared: &Prepared) -> Result<Readiness, Failure> {
         let readying = self.link.make_ready(&self.clock, prepared, self.quiet);
-        let (composer, lengths) = tokio::select! {
+        let (composer, lengths, filled) = tokio::select! {
             biased;
             Some(signal) = self.signals.recv() => return Ok(Readiness::Caught(signal)),
             ready = readying => ready?,
@@ -175,7 +176,7 @@ impl Stage for Network<'_> {
         if let Some(part) = self.part.take() {
             self.start_at = part.start(&self.clock)?;
         }
-        Ok(Readiness::Ready { composer: Box::new(composer), lengths })
+        Ok(Readiness::Ready { composer: Box::new(composer), lengths, filled })
     }
 
     async fn play(&mut self, playing: Playing<'_>) -> Result<Played, Failure> {

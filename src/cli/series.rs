@@ -10,6 +10,7 @@ use super::exit::{Exit, Failure};
 use super::live::{Live, say};
 use super::prepare::Prepared;
 use super::signals::Signal;
+use crate::blocks::KnownPrompt;
 use crate::collect::Collector;
 use crate::plan::composer::Composer;
 use crate::results::manifest::{LengthsEntry, State};
@@ -41,6 +42,8 @@ pub(super) enum Readiness {
         composer: Box<Composer>,
         /// How they are made to their lengths.
         lengths: Vec<LengthsEntry>,
+        /// Shared prefixes that were sent before it.
+        filled: Vec<KnownPrompt>,
     },
     /// The user no longer wants it to.
     Caught(Signal),
@@ -118,8 +121,8 @@ pub(super) async fn play(
                 return Err(failure);
             }
         };
-        let (composer, lengths) = match readiness {
-            Readiness::Ready { composer, lengths } => (*composer, lengths),
+        let (composer, lengths, filled) = match readiness {
+            Readiness::Ready { composer, lengths, filled } => (*composer, lengths, filled),
             Readiness::Caught(caught) if book.is_none() => return Ok(caught.exit()),
             Readiness::Caught(caught) => {
                 (signal, end.state) = (Some(caught), State::Interrupted);
@@ -135,7 +138,7 @@ pub(super) async fn play(
             let title = pace.begin(run, grid, prepared);
             live = live.map(|live| live.of_run(title));
         }
-        let collector = open.begin(step, lengths)?;
+        let collector = open.begin(step, lengths)?.after(filled);
         if is_first && !args.quiet {
             stage.announce(prepared);
         }

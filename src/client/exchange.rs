@@ -212,7 +212,7 @@ impl Client {
             Ok(response) => {
                 let after = RetryAfter::of(response.headers());
                 let reading = Reading::new(self, link, response, watch, account);
-                return match reading.run(request.stream, hand_over).await {
+                return match reading.run(request, hand_over).await {
                     Outcome::HttpError => Attempt::Refused(Outcome::HttpError, after),
                     outcome => Attempt::Over(outcome),
                 };

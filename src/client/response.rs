@@ -16,6 +16,7 @@ use super::exchange::{HandOver, describe, outcome_of};
 use super::link::{Link, Read};
 use super::settle::settle;
 use super::watch::{Progress, Watch};
+use crate::prompt::Outgoing;
 use crate::protocol::{Answer, Decoder, Failure, Step, error_message};
 use crate::record::{Outcome, Reads, Stamp, Timeline, Usage};
 use crate::units::Nanos;
@@ -67,18 +68,19 @@ impl<'a> Reading<'a> {
         Reading { client, link, head, body, watch, progress: Progress::Waiting, latest, account }
     }
 
-    /// Reads the response as what it is. `stream` says whether a stream was asked for.
-    pub(super) async fn run(self, stream: bool, hand_over: HandOver<'_>) -> Outcome {
+    /// Reads the response as what it is.
+    pub(super) async fn run(self, request: &Outgoing, hand_over: HandOver<'_>) -> Outcome {
         if !self.head.status.is_success() {
             return self.refusal().await;
         }
-        if stream && !is_json(&self.head.headers) {
-            return self.stream(hand_over).await;
+        if request.stream && !is_json(&self.head.headers) {
+            return self.stream(request.known.is_some(), hand_over).await;
         }
-        self.document(stream).await
+        self.document(request.stream).await
     }
 
-    async fn stream(mut self, hand_over: HandOver<'_>) -> Outcome {
+    /// Reads a stream. Where `tells_first`, its first token is handed over at once.
+    async fn stream(mut self, tells_first: bool, hand_over: HandOver<'_>) -> Outcome {
         let mut parser = Parser::new(self.client.api.framing());
         let mut bearing = Bearing::default();
         // What is no event and begins like JSON, in case nothing else comes.
@@ -99,7 +101,8 @@ impl<'a> Reading<'a> {
                 if step.is_token_bearing() {
                     bearing.count(read, &mut timeline.reads);
                 }
-                note(timeline, step, at, hand_over);
+                let is_told = tells_first && timeline.first_token.is_none() && step.has_text();
+                note(timeline, step, at, is_told, hand_over);
                 if decoder.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             };
             let (fed, is_end) = match piece {
@@ -290,12 +293,12 @@ impl Bearing {
     }
 }
 
-/// Stamps what one event was.
-fn note(timeline: &mut Timeline, step: Step, at: Nanos, hand_over: HandOver<'_>) {
+/// Stamps what one event was; what there is so far is handed over where `is_told`, or it is much.
+fn note(timeline: &mut Timeline, step: Step, at: Nanos, is_told: bool, hand_over: HandOver<'_>) {
     if step.is_token_bearing() {
         timeline.events += 1;
         timeline.stamps.push(Stamp { at, tokens: step.tokens() });
-        if timeline.stamps.len() == STAMPS_A_LOT {
+        if is_told || timeline.stamps.len() == STAMPS_A_LOT {
             hand_over(std::mem::take(&mut timeline.stamps));
         }
     }

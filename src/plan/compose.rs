@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 
 use super::{Turn, needle, step};
+use crate::blocks::BlockHasher;
 use crate::dataset::{self, Dataset, Size};
 use crate::prompt::{Message, Role, TokenModel, all_words};
 use crate::protocol::BodyOptions;
@@ -214,6 +215,29 @@ impl Form {
     fn number(&self, salt: Salt, turn: &Turn) -> u64 {
         let offset = Seed(salt.0).stream("number", &self.workload).below(1 << 20);
         turn.planned.request.wrapping_add(offset)
+    }
+
+    /// Hashes of the whole blocks that `messages` begin with; `None` where their tokens are not known.
+    ///
+    /// A template's tokens are taken to follow the text of each message, as many after one as after another: what of
+    /// them stands before the text is alike in all prompts, and moves the borders of blocks by less than it is long.
+    pub fn blocks(&self, messages: &[Message], block_tokens: u64) -> Option<Arc<[u64]>> {
+        let Prompts::Tokens(prompts) = &self.prompts else { return None };
+        let system_tokens = match &self.system {
+            System::None => 0,
+            System::Tokens(tokens) => *tokens,
+            System::Text(_) => return None,
+        };
+        if !prompts.model.is_exact() {
+            return None;
+        }
+        let template_tokens = prompts.overhead_tokens.saturating_sub(system_tokens);
+        let mut hasher = BlockHasher::new(block_tokens);
+        for message in messages {
+            message.content.split_whitespace().for_each(|word| hasher.push_word(word));
+            hasher.push_template(template_tokens / messages.len() as u64);
+        }
+        Some(hasher.finish())
     }
 
     /// Words of the request's own, and a line break.

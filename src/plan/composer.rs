@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use super::compose::{Form, Opening, Prompts, Salt};
 use super::{End, Plan, Start, Turn};
+use crate::blocks::{Carried, KnownPrompt};
 use crate::dataset;
 use crate::prompt::{Message, Outgoing, Role};
 use crate::protocol::Api;
@@ -39,7 +40,8 @@ impl Composed {
         let script = self.conversation.script.iter();
         let script: usize =
             script.map(|turn| bytes(&turn.said) + turn.answer.as_ref().map_or(0, String::len)).sum();
-        size_of::<Composed>() + self.turns.len() * size_of::<Turn>() + body + said + script
+        let known = self.conversation.known.as_ref().map_or(0, |known| size_of_val(&*known.blocks));
+        size_of::<Composed>() + known + self.turns.len() * size_of::<Turn>() + body + said + script
     }
 }
 
@@ -58,6 +60,8 @@ pub struct Conversation {
     system: Option<Message>,
     /// The recorded answer to the turn sent last.
     recorded: Option<String>,
+    /// What the first prompt begins with, where its tokens are known.
+    known: Option<KnownPrompt>,
 }
 
 impl std::fmt::Debug for Conversation {
@@ -90,13 +94,19 @@ impl Conversation {
             }
         };
         let content = match history {
-            History::None => return Ok(self.recipe.outgoing(planned, &new, false)),
+            History::None => {
+                let known = self.recipe.known(planned, &new, false);
+                return Ok(Outgoing { known, ..self.recipe.outgoing(planned, &new, false) });
+            }
             History::Real => answer.ok_or("the answer before is too long for the next turn to carry")?,
             History::Recorded => recorded.ok_or("the turn before has no recorded answer")?,
         };
         self.messages.push(Message { role: Role::Assistant, content });
         self.messages.extend(new);
-        Ok(self.recipe.outgoing(planned, &self.messages, !is_last && history == History::Real))
+        let outgoing = self.recipe.outgoing(planned, &self.messages, !is_last && history == History::Real);
+        let carried = if history == History::Real { Carried::PromptAndAnswer } else { Carried::Prompt };
+        let known = self.known.clone().map(|known| KnownPrompt { carried, goes_on: !is_last, ..known });
+        Ok(Outgoing { known, ..outgoing })
     }
 }
 
@@ -130,6 +140,8 @@ struct Recipe {
     natural: Salt,
     /// What ids of requests begin with.
     id: String,
+    /// Tokens of a block of a prefix cache.
+    block_tokens: u64,
 }
 
 impl Composer {
@@ -140,7 +152,8 @@ impl Composer {
             Prompts::Synthetic { .. } | Prompts::Rows(_) | Prompts::Needle { .. } => 0,
         });
         let plan = plan.no_shorter_than(shortest.collect());
-        let recipe = Arc::new(Recipe { api, forms, salt, natural: Salt(plan.seed.0), id });
+        let (natural, block_tokens) = (Salt(plan.seed.0), plan.scenario.block_tokens());
+        let recipe = Arc::new(Recipe { api, forms, salt, natural, id, block_tokens });
         Composer { phase_start: plan.clone(), plan, composed: Vec::new(), recipe }
     }
 
@@ -171,7 +184,8 @@ impl Composer {
             let turn = Turn { planned, think: Duration::ZERO, prompt_tokens: Some(0) };
             let messages = recipe.opening(&turn)?.messages;
             let outgoing = recipe.outgoing(&turn.planned, &messages, false);
-            Ok(Outgoing { id: format!("{}-fill-{number}", recipe.id), ..outgoing })
+            let known = recipe.known(&turn.planned, &messages, false);
+            Ok(Outgoing { known, id: format!("{}-fill-{number}", recipe.id), ..outgoing })
         })
     }
 
@@ -232,6 +246,7 @@ impl Recipe {
             script: VecDeque::new(),
             system: None,
             recorded: None,
+            known: None,
         };
         let first = &turns[0].planned;
         let history = self.forms[first.workload as usize].history;
@@ -241,14 +256,16 @@ impl Recipe {
         };
         let goes_on = turns.len() > 1;
         let outgoing = self.outgoing(first, &opening.messages, goes_on && history == History::Real);
+        let known = self.known(first, &opening.messages, goes_on && history != History::None);
         if goes_on {
+            conversation.known = known.clone();
             (conversation.script, conversation.recorded) = (opening.script, opening.recorded);
             conversation.system = opening.system;
             if history != History::None {
                 conversation.messages = opening.messages;
             }
         }
-        (Ok(outgoing), conversation)
+        (Ok(Outgoing { known, ..outgoing }), conversation)
     }
 
     /// What a turn adds to what was said, unless its row was begun before.
@@ -274,6 +291,12 @@ impl Recipe {
         if is_natural { self.natural } else { self.salt }
     }
 
+    /// What a prompt that begins anew begins with, where its tokens are known.
+    fn known(&self, turn: &Planned, messages: &[Message], goes_on: bool) -> Option<KnownPrompt> {
+        let blocks = self.forms[turn.workload as usize].blocks(messages, self.block_tokens)?;
+        Some(KnownPrompt { blocks, carried: Carried::Nothing, goes_on })
+    }
+
     fn outgoing(&self, turn: &Planned, messages: &[Message], keep_answer: bool) -> Outgoing {
         let Form { options, checks, compares, .. } = &self.forms[turn.workload as usize];
         let max_tokens = turn.output_tokens_planned.unwrap_or_default();
@@ -284,6 +307,7 @@ impl Recipe {
             keep_answer,
             check_answer: *checks || *compares,
             body_hash: compares.then(|| hash(&body)),
+            known: None,
             body: Bytes::from(body),
         }
     }

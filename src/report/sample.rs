@@ -38,7 +38,13 @@ fn finish(fold: &Fold, names: &[&str], simulated: bool) -> (Manifest, Vec<Summar
 /// A quiet phase of 20 requests and a busy one of 400, in which some fail, some are dropped and one is cut.
 pub(super) fn two_phases() -> (Manifest, Vec<SummaryRow>) {
     let slo = Slo { limits: vec![(SloMetric::Ttft, Duration::from_millis(400))] };
-    let chat = WorkloadSetup { name: "chat".to_owned(), slo: slo.clone(), exact_output: true, scored: false };
+    let chat = WorkloadSetup {
+        name: "chat".to_owned(),
+        slo: slo.clone(),
+        exact_output: true,
+        scored: false,
+        cold: false,
+    };
     let mut fold = Fold::new(None, None, vec![phase("low"), phase("high")], vec![chat]);
     fold.set_window(0, Window { start: Some(ms(0)), end: Some(ms(20_000)) });
     fold.set_window(1, Window { start: Some(ms(20_000)), end: Some(ms(60_000)) });
@@ -69,8 +75,13 @@ pub(super) fn two_phases() -> (Manifest, Vec<SummaryRow>) {
 
 /// Ten requests that found no server.
 pub(super) fn all_failed() -> (Manifest, Vec<SummaryRow>) {
-    let chat =
-        WorkloadSetup { name: "chat".to_owned(), slo: Slo::default(), exact_output: false, scored: false };
+    let chat = WorkloadSetup {
+        name: "chat".to_owned(),
+        slo: Slo::default(),
+        exact_output: false,
+        scored: false,
+        cold: false,
+    };
     let mut fold = Fold::new(None, None, vec![phase("steady")], vec![chat]);
     fold.set_window(0, Window { start: Some(ms(0)), end: None });
     (0..10).for_each(|i| fold.add(&failed(i, Outcome::ConnectError, i + 1), RowEvents::default()));

@@ -66,6 +66,9 @@ pub struct Manifest {
     /// First answers to a request that were forgotten for want of room, so that later ones were not compared.
     #[serde(default)]
     pub answers_forgotten: u64,
+    /// Prompts that were forgotten for want of room, so that later ones were not compared with them.
+    #[serde(default)]
+    pub prompts_forgotten: u64,
     /// Whether the server's metrics are looked at.
     #[serde(default)]
     pub watches_server: bool,
@@ -384,6 +387,7 @@ impl WorkloadEntry {
             name: self.name.clone(),
             exact_output: self.exact_output,
             scored: self.score.is_some(),
+            cold: self.cache.as_deref() == Some("cold"),
             slo: Slo { limits: SloMetric::ALL.into_iter().filter_map(limit).collect() },
         }
     }
@@ -614,6 +618,7 @@ pub(crate) mod tests {
                 rows: 12,
             }],
             answers_forgotten: 0,
+            prompts_forgotten: 0,
             watches_server: false,
             block_tokens: None,
             server: Vec::new(),
@@ -702,6 +707,7 @@ pub(crate) mod tests {
             }
           ],
           "answers_forgotten": 0,
+          "prompts_forgotten": 0,
           "watches_server": false,
           "block_tokens": null,
           "server": [],

@@ -203,6 +203,7 @@ impl Calibrator<'_> {
                 keep_answer: false,
                 check_answer: false,
                 body_hash: None,
+                known: None,
                 body: Bytes::from(form.options.body(self.api, &messages, 1)),
             };
             match send(self.clock, self.client, &outgoing).await? {

@@ -299,7 +299,13 @@ impl Lane {
                 return TurnEnd { outcome, answer: None, free_at: sent + FAILURE_PAUSE };
             }
         };
-        sink(Event::Sent { phase: planned.phase, scheduled: slot.scheduled.unwrap_or(sent), at: sent });
+        sink(Event::Sent {
+            phase: planned.phase,
+            request: planned.request,
+            known: outgoing.known.clone(),
+            scheduled: slot.scheduled.unwrap_or(sent),
+            at: sent,
+        });
         let mut timeline = Timeline::begin(sent, self.client.stamp_source());
         let cut = {
             let mut hand_over = |stamps| sink(Event::Stamps { request: planned.request, stamps });

@@ -64,6 +64,10 @@ pub enum FindingKind {
     ShortWindow,
     /// Rows of a data set were asked again.
     RepeatedRows,
+    /// The server's cache knew prompts that this run had not brought.
+    StrangeHits,
+    /// The server's cache knew next to nothing of what it could.
+    CacheUnused,
     /// Answers unfinished at the end.
     Unfinished,
     /// Requests failed.
@@ -197,6 +201,8 @@ impl FindingKind {
             FindingKind::Growing => "growing",
             FindingKind::ShortWindow => "short_window",
             FindingKind::RepeatedRows => "repeated_rows",
+            FindingKind::StrangeHits => "strange_hits",
+            FindingKind::CacheUnused => "cache_unused",
             FindingKind::Unfinished => "unfinished",
             FindingKind::Failed => "failed",
             FindingKind::PromptLength => "prompt_length",
@@ -265,6 +271,10 @@ impl FindingKind {
             }
             FindingKind::ShortWindow => "rates and throughputs are mostly those of its begin and end",
             FindingKind::RepeatedRows => "a prefix cache may have answered them",
+            FindingKind::StrangeHits => {
+                "times to first token are those of a cache that was warm before the run"
+            }
+            FindingKind::CacheUnused => "times to first token are those of a server without prefix cache",
             FindingKind::Unfinished => "latencies lack the slowest answers",
             FindingKind::Failed => "latencies are those of the answers that came",
             FindingKind::PromptLength => "the load is not the one described",
@@ -317,6 +327,12 @@ impl FindingKind {
                 "lower the rate, or lengthen warm_up if the load is one the server can take"
             }
             FindingKind::ShortWindow => "lengthen `duration`",
+            FindingKind::StrangeHits => {
+                "let each run draw its own salt, empty the cache with target.reset_cache, or use the server alone"
+            }
+            FindingKind::CacheUnused => {
+                "switch the server's prefix cache on, or see whether it has room: requests may go to several servers"
+            }
             FindingKind::RepeatedRows => "use a data set with more rows, or a shorter run",
             FindingKind::Unfinished => "lengthen or remove `drain`, or lower the load",
             FindingKind::Failed => "see columns `outcome` and `error` of requests.csv",
@@ -407,6 +423,14 @@ impl fmt::Display for Finding {
                     f,
                     "{count} requests ({measured}) asked a row that was asked before (limit {threshold})"
                 )
+            }
+            FindingKind::StrangeHits => write!(
+                f,
+                "{measured} of prompt tokens were cached though nothing in this run had brought them ({count} cold requests; \
+                 limit {threshold})"
+            ),
+            FindingKind::CacheUnused => {
+                write!(f, "of the prompt tokens that could be cached {measured} were (wanted {threshold})")
             }
             FindingKind::Unfinished => {
                 write!(f, "{count} requests ({measured}) were unfinished at the end (limit {threshold})")

@@ -15,7 +15,7 @@ use super::sample::Sample;
 use super::scope::{Figure, PhaseSpan, Rate, Scope, ScopePhase, Window, is_decided};
 use super::slo::Slo;
 use super::statistic::Statistic;
-use super::tally::{Kept, Lengths, OutcomeCounts, RowEvents, Tally};
+use super::tally::{Hits, Kept, Lengths, OutcomeCounts, RowEvents, Tally};
 use super::trend::rise;
 use super::verdict::Figures;
 use crate::record::{Outcome, RequestRecord, Verdict};
@@ -57,6 +57,8 @@ pub struct WorkloadSetup {
     pub exact_output: bool,
     /// Whether answers are checked.
     pub scored: bool,
+    /// Whether nothing of its prompts may be in a server's cache.
+    pub cold: bool,
 }
 
 /// Rows of one point and repeat, summed up by phase and workload.
@@ -329,11 +331,15 @@ impl Fold {
             window_ms: scope.window_length().map(Micros::as_ms),
             e2e_p50_ms: rank_of("e2e", Percentile::P50),
             growth: growth(&scope),
+            hits: Hits::default(),
         };
         for (workload, tally) in &phase.tallies {
             figures.gaps += tally.gaps.count();
             figures.zero_gaps += tally.gaps.zeros();
             figures.prompt_lengths.add(tally.prompt_lengths);
+            // Under other policies requests may share what is on its way to the cache as one of them is sent.
+            let is_cold = self.workloads.get(*workload as usize).is_some_and(|setup| setup.cold);
+            figures.hits.add(if is_cold { tally.hits } else { tally.hits.without_strange() });
             let exact = self.workloads.get(*workload as usize).is_some_and(|setup| setup.exact_output);
             if exact {
                 figures.output_lengths.add(tally.output_lengths);

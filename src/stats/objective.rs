@@ -346,6 +346,7 @@ mod tests {
             slo: Slo::default(),
             exact_output: false,
             scored: false,
+            cold: false,
         };
         let mut fold = Fold::new(None, None, vec![phase], vec![chat]);
         fold.set_window(0, Window { start: Some(ms(0)), end: Some(ms(100_000)) });

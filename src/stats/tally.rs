@@ -60,6 +60,56 @@ pub(super) struct Tally {
     pub(super) reads: Reads,
     /// Measured rows that asked a row of the data set again.
     pub(super) repeated: u64,
+    /// What measured `ok` rows found in the server's prefix cache, and what they could.
+    pub(super) hits: Hits,
+}
+
+/// Tokens that a prefix cache knew and could have known, over rows of which both are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hits {
+    /// Tokens of their prompts.
+    pub prompt_tokens: u64,
+    /// Those that could have been cached.
+    pub eligible_tokens: u64,
+    /// Those that were.
+    pub cached_tokens: u64,
+    /// Those that were though nothing of this run had brought them, a template's left out.
+    pub strange_tokens: u64,
+    /// Rows that have such.
+    pub strange_rows: u64,
+}
+
+/// A template begins all prompts of a model, whatever their workload: so many tokens of each row are put down to it.
+const TEMPLATE_TOKENS: u64 = 64;
+
+impl Hits {
+    fn add_row(&mut self, record: &RequestRecord) {
+        let known = (record.prompt_tokens, record.eligible_tokens, record.cached_tokens);
+        let (Some(prompt), Some(eligible), Some(cached)) = known else { return };
+        let strange = cached.saturating_sub(eligible + TEMPLATE_TOKENS);
+        self.add(Hits {
+            prompt_tokens: prompt,
+            eligible_tokens: eligible,
+            cached_tokens: cached,
+            strange_tokens: strange,
+            strange_rows: u64::from(strange > 0),
+        });
+    }
+
+    /// The same, where what nothing had brought is not looked at.
+    #[must_use]
+    pub fn without_strange(self) -> Hits {
+        Hits { strange_tokens: 0, strange_rows: 0, ..self }
+    }
+
+    /// Adds those of other rows.
+    pub fn add(&mut self, other: Hits) {
+        self.prompt_tokens += other.prompt_tokens;
+        self.eligible_tokens += other.eligible_tokens;
+        self.cached_tokens += other.cached_tokens;
+        self.strange_tokens += other.strange_tokens;
+        self.strange_rows += other.strange_rows;
+    }
 }
 
 /// How bytes were read, over rows.
@@ -260,6 +310,7 @@ impl Tally {
             reconnects: 0,
             reads: Reads::default(),
             repeated: 0,
+            hits: Hits::default(),
         }
     }
 
@@ -358,6 +409,7 @@ impl Tally {
             let planned = &record.planned;
             self.prompt_lengths.add_row(planned.prompt_tokens_planned, record.prompt_tokens);
             self.output_lengths.add_row(planned.output_tokens_planned, record.output_tokens);
+            self.hits.add_row(record);
         }
         self.held += u64::from(record.held.is_some_and(|held| held > Micros(0)));
         if let Some(reads) = &record.reads {

@@ -4,7 +4,7 @@
 //! the verdict of the run.
 
 pub use super::finding::{Finding, FindingKind, Severity};
-pub use super::tally::Lengths;
+pub use super::tally::{Hits, Lengths};
 
 /// Own delay (p99 of sends, or of the event loop) from which it is mentioned: below, timers and the scheduler
 /// of any machine show.
@@ -43,6 +43,12 @@ const TRUNCATED_SHARE: f64 = 0.1;
 const ZERO_GAP_SHARE: f64 = 0.5;
 /// Share of reads that bring several events from which gaps are those between reads.
 const SHARED_READ_SHARE: f64 = 0.2;
+/// Share of prompt tokens that a cache knew though this run had not brought them, from which it shows in TTFT.
+const STRANGE_HITS_SHARE: f64 = 0.05;
+/// Share of prompt tokens that could be cached from which it matters whether they are.
+const ELIGIBLE_SHARE: f64 = 0.1;
+/// Share of those below which the cache is as good as none.
+const CACHE_USED_SHARE: f64 = 0.05;
 /// Gaps from which that share means anything.
 const FEWEST_GAPS: u64 = 20;
 
@@ -112,6 +118,8 @@ pub struct Figures {
     /// How far requests in flight and TTFT both rose over the window, the lesser of the two; `None` where they may as
     /// well be level.
     pub growth: Option<f64>,
+    /// What the server's prefix cache knew.
+    pub hits: Hits,
 }
 
 /// Whether a run's figures can be trusted.
@@ -226,6 +234,17 @@ pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
     let truncated = some_end_by_themselves.then(|| {
         warn_over(FindingKind::Truncated, figures.truncated_answers, figures.free_answers, TRUNCATED_SHARE)
     });
+    let hits = figures.hits;
+    let strange_hits = share(hits.strange_tokens, hits.prompt_tokens)
+        .filter(|share| *share > STRANGE_HITS_SHARE)
+        .map(|share| {
+            finding(FindingKind::StrangeHits, Severity::Warning, share, STRANGE_HITS_SHARE, hits.strange_rows)
+        });
+    let is_cacheable =
+        share(hits.eligible_tokens, hits.prompt_tokens).is_some_and(|share| share > ELIGIBLE_SHARE);
+    let cache_unused = share(hits.cached_tokens, hits.eligible_tokens)
+        .filter(|share| is_cacheable && *share < CACHE_USED_SHARE)
+        .map(|share| finding(FindingKind::CacheUnused, Severity::Warning, share, CACHE_USED_SHARE, 0));
     let found = [
         client_errors,
         delay(FindingKind::SendDelay, figures.send_delay_p99_ms),
@@ -249,6 +268,8 @@ pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
         lengths(FindingKind::OutputLength, figures.output_lengths),
         truncated.flatten(),
         warn_over(FindingKind::RepeatedRows, figures.repeated, figures.measured, REPEATED_SHARE),
+        strange_hits,
+        cache_unused,
         shared_reads.flatten(),
         bursts.flatten(),
         some_rows(FindingKind::Uncounted, figures.uncounted),
@@ -318,7 +339,7 @@ mod tests {
     #[test]
     fn each_fault_has_its_finding_and_weight() {
         let share = |planned, real| Lengths { planned, real };
-        let cases: [(&str, Figures, &str); 29] = [
+        let cases: [(&str, Figures, &str); 33] = [
             (
                 "bytes lay for 12 % of TTFT",
                 Figures { read_delay_p99_ms: Some(12.0), ..sound() },
@@ -403,6 +424,54 @@ mod tests {
                 "a third of the rows were asked before",
                 Figures { repeated: 333, ..sound() },
                 "repeated_rows warning",
+            ),
+            (
+                "c098: a cache that knows the prompts of an earlier run",
+                Figures {
+                    hits: Hits {
+                        prompt_tokens: 1_000,
+                        strange_tokens: 900,
+                        strange_rows: 9,
+                        cached_tokens: 964,
+                        eligible_tokens: 0,
+                    },
+                    ..sound()
+                },
+                "strange_hits warning",
+            ),
+            (
+                "a cache that knows next to nothing of what it could",
+                Figures {
+                    hits: Hits {
+                        prompt_tokens: 1_000,
+                        eligible_tokens: 500,
+                        cached_tokens: 20,
+                        ..Hits::default()
+                    },
+                    ..sound()
+                },
+                "cache_unused warning",
+            ),
+            (
+                "one that knows what it could",
+                Figures {
+                    hits: Hits {
+                        prompt_tokens: 1_000,
+                        eligible_tokens: 500,
+                        cached_tokens: 480,
+                        ..Hits::default()
+                    },
+                    ..sound()
+                },
+                "",
+            ),
+            (
+                "little to know",
+                Figures {
+                    hits: Hits { prompt_tokens: 1_000, eligible_tokens: 90, ..Hits::default() },
+                    ..sound()
+                },
+                "",
             ),
             (
                 "1,000 answers worth 30",

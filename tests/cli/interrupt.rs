@@ -123,6 +123,6 @@ fn c136_a_kill_leaves_the_details_that_were_flushed_and_each_whole() {
     for line in results.text("responses.jsonl").split_inclusive('\n') {
         assert!(line.ends_with('\n'), "{line}");
         let response: serde_json::Value = serde_json::from_str(line).unwrap();
-        assert!(rows.iter().any(|row| row["request"] == response["request"].to_string()), "{line}");
+        assert!(rows.iter().any(|row| row["request"] == response["request"].to_string().as_str()), "{line}");
     }
 }

@@ -67,6 +67,47 @@ fn c090_every_prompt_is_exactly_as_long_as_planned_and_shares_what_was_declared(
 }
 
 #[test]
+fn what_the_simulated_server_finds_cached_is_what_was_eligible() {
+    let sandbox = Sandbox::with(SCENARIO);
+    for block in ["16", "48"] {
+        let sets =
+            ["--set", &format!("server.block_size={block}"), "--set", "phase.steady.load.closed.users=1"];
+        let arguments = ["rehearse", "x.toml", "--out", block];
+        sandbox.tonnage(&[&arguments[..], &sets[..]].concat()).expect(0);
+        let rows = Results::at(sandbox.path(block)).rows("requests.csv");
+        let known = rows.iter().filter(|row| !row["eligible_tokens"].is_empty()).count();
+        assert_eq!((rows.len(), known), (90, 90));
+        for row in &rows {
+            let [cached, eligible] =
+                ["cached_tokens", "eligible_tokens"].map(|name| row[name].parse::<u64>().unwrap());
+            // The simulated server's blocks have 16 tokens.
+            let expected = if block == "16" { cached } else { cached / 48 * 48 };
+            assert_eq!(eligible, expected, "{} {}", row["workload"], row["request"]);
+        }
+        let hits =
+            rows.iter().filter(|row| row["workload"] == "chat" && row["eligible_tokens"] != "0").count();
+        assert_eq!(hits > 0, block == "16", "instructions of 40 tokens");
+        assert!(rows.iter().all(|row| row["workload"] != "shared" || row["eligible_tokens"] != "0"));
+    }
+}
+
+#[test]
+fn a_conversation_finds_what_was_said_before() {
+    let sandbox = Sandbox::with(
+        "name = \"talk\"\nseed = 1\ntarget.sim.profile = \"7b-24gb\"\n\
+         [[workload]]\nname = \"w\"\nprompt.synthetic.tokens.uniform = { min = 20, max = 90 }\n\
+         output.max_tokens.uniform = { min = 8, max = 80 }\noutput.exact = true\n\
+         session = { turns = 6, think = \"200ms\" }\n\
+         [[phase]]\nname = \"p\"\nrequests = 120\nload.closed = 4\n",
+    );
+    sandbox.tonnage(&["rehearse", "x.toml", "--out", "a"]);
+    let rows = Results::at(sandbox.path("a")).rows("requests.csv");
+    let cells = |name: &str| rows.iter().map(|row| row[name].clone()).collect::<Vec<_>>();
+    assert_eq!(cells("cached_tokens"), cells("eligible_tokens"));
+    assert!(rows.iter().filter(|row| row["turn"] != "0").all(|row| row["eligible_tokens"].len() > 1));
+}
+
+#[test]
 fn over_real_sockets_prompts_are_as_long_as_planned_too() {
     let sandbox = Sandbox::with(&SCENARIO.replace("2/s", "60/s"));
     sandbox.tonnage(&["run", "x.toml", "--out", "a"]);
@@ -143,4 +184,30 @@ fn check_tells_lengths_in_tokens_and_their_sum() {
             .as_u64()
             .is_some_and(|p50| p50 > 600)
     );
+}
+
+#[test]
+fn c098_a_second_run_of_the_same_prompts_is_found_out_and_one_of_new_ones_is_cold() {
+    let sandbox = Sandbox::with(
+        "name = \"again\"\nseed = 1\ntarget.url = \"http://replaced\"\n\
+         [[workload]]\nname = \"w\"\nprompt.synthetic.tokens = 400\noutput.max_tokens = 4\n\
+         [[phase]]\nname = \"p\"\nrequests = 40\nload.closed = 4\n",
+    );
+    let (_running, address) = super::sim::start(&sandbox, &[], None);
+    let url = format!("http://{address}");
+    let strange = |out: &str, set: &[&str]| {
+        sandbox.tonnage(&[&["run", "x.toml", "--target", &url, "--out", out], set].concat());
+        let results = Results::at(sandbox.path(out));
+        let rows = results.rows("requests.csv");
+        assert!(rows.iter().all(|row| row["outcome"] == "ok" && row["eligible_tokens"] == "0"));
+        let found = results.manifest()["verdict"].to_string().contains("strange_hits");
+        let is_warm = rows.iter().all(|row| row["cached_tokens"] != "0");
+        assert_eq!(found, is_warm, "{out}");
+        found
+    };
+    assert!(!strange("a", &[]));
+    assert!(!strange("b", &[]), "a salt of its own");
+    let stated = ["--set", "salt=7"];
+    assert!(!strange("c", &stated));
+    assert!(strange("d", &stated));
 }

@@ -118,6 +118,7 @@ pub(crate) fn outgoing(body: impl Into<Bytes>) -> Outgoing {
         keep_answer: false,
         check_answer: false,
         body_hash: None,
+        known: None,
         body: body.into(),
     }
 }

@@ -457,6 +457,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         workloads: workloads.map(|workload| WorkloadEntry::new(&workload.name, &workload.slo)).collect(),
         skipped_rows: Vec::new(),
         answers_forgotten: 0,
+        prompts_forgotten: 0,
         watches_server: false,
         block_tokens: None,
         server: Vec::new(),

@@ -38,6 +38,7 @@ pub(super) fn join(parts: &[&Manifest]) -> Manifest {
         phases: phases.collect(),
         skipped_rows: first_skipped(parts),
         answers_forgotten: parts.iter().map(|part| part.answers_forgotten).sum(),
+        prompts_forgotten: parts.iter().map(|part| part.prompts_forgotten).sum(),
         left_out: parts.iter().fold(LeftOut::default(), |sum, part| sum.join(part.left_out)),
         verdict: None,
         ..first.clone()

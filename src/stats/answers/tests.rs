@@ -9,8 +9,13 @@ use crate::units::Micros;
 /// A fold of phases that count, each 1,000 s long, one after another.
 fn fold(phases: &[&str]) -> Fold {
     let setup = |name: &&str| PhaseSetup { name: (*name).to_owned(), counts: true, open_loop: true };
-    let workload =
-        WorkloadSetup { name: "problems".to_owned(), slo: Slo::default(), exact_output: false, scored: true };
+    let workload = WorkloadSetup {
+        name: "problems".to_owned(),
+        slo: Slo::default(),
+        exact_output: false,
+        scored: true,
+        cold: false,
+    };
     let mut fold = Fold::new(None, None, phases.iter().map(setup).collect(), vec![workload]);
     for (phase, _) in (0..).zip(phases) {
         let start = u64::from(phase) * 1_000_000_000;

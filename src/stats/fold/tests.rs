@@ -13,7 +13,13 @@ fn phase(name: &str) -> PhaseSetup {
 }
 
 fn workload(name: &str) -> WorkloadSetup {
-    WorkloadSetup { name: name.to_owned(), slo: Slo::default(), exact_output: false, scored: false }
+    WorkloadSetup {
+        name: name.to_owned(),
+        slo: Slo::default(),
+        exact_output: false,
+        scored: false,
+        cold: false,
+    }
 }
 
 /// A fold of one phase and one workload with a window of so many ms from run start.
