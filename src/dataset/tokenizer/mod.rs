@@ -1,6 +1,6 @@
 //! Tokenizers from files: Hugging Face `tokenizer.json`, plain or gzip, and tiktoken rank files.
 //!
-//! One engine for all: a rank file becomes the `tokenizer.json` it stands for ([`tiktoken`]). What such a file
+//! One engine for all: a rank file becomes the `tokenizer.json` it stands for (`tiktoken`). What such a file
 //! says of truncation and padding is for training and is ignored: a count that stopped at 50 would be a lie.
 
 mod tiktoken;
