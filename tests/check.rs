@@ -299,6 +299,24 @@ Times leave out how long each phase drains. Prompts are counted in words: how ma
 }
 
 #[test]
+fn a_stated_service_time_tells_what_requests_in_flight_hold_of_the_servers_memory() {
+    let text = "name = \"l\"\nseed = 1\ntarget.sim.profile = \"8b-h100\"\n[[workload]]\nname = \"w\"\n\
+                prompt.synthetic.tokens = 1000\noutput.max_tokens = 100\n[[phase]]\nname = \"p\"\n\
+                duration = \"60s\"\nload.constant = \"5/s\"\n";
+    let folder = Folder::new(&[("load.toml", text)]);
+    let in_flight =
+        |arguments: &[&str]| folder.looked_at(arguments)["preview"]["phases"][0]["in_flight"].take();
+    let told = in_flight(&["--service-time", "4s"]);
+    assert_eq!((&told["mean"], &told["peak"]), (&20.0.into(), &20.into()));
+    assert_eq!(told["kv_tokens"], serde_json::json!({ "mean": 21_000, "peak": 22_000 }));
+    let shown = folder.done(&["check", "load.toml", "--service-time", "4s"]).out;
+    assert!(shown.contains("about 20, peak 20; KV about 21,000 tokens, peak 22,000"), "{shown}");
+    let words = in_flight(&["--service-time", "4s", "--set", "workload.w.prompt.synthetic=50"]);
+    assert_eq!(words["kv_tokens"], serde_json::Value::Null);
+    assert_eq!(in_flight(&[]), serde_json::Value::Null);
+}
+
+#[test]
 fn check_and_run_agree_on_a_plan_that_data_cannot_serve() {
     let folder = folder();
     let set = ["--set", "workload.rows.prompt.dataset.when_exhausted=\"error\""];

@@ -19,13 +19,29 @@ pub(super) struct InFlight {
     pub(super) peak: u64,
     /// Whether the peak is what `max_in_flight` allows: what is due beyond it is dropped or held.
     pub(super) is_capped: bool,
+    /// What they hold of the server's memory for keys and values; `None` where lengths are not known in tokens.
+    pub(super) held: Option<HeldTokens>,
+}
+
+/// Tokens of prompts and answers in a server's memory at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct HeldTokens {
+    /// On average.
+    pub(super) mean: u64,
+    /// At the peak, about, every answer at its end.
+    pub(super) peak: u64,
 }
 
 /// Of `load`, whose sessions have `turns` on average, each request taking `service`.
 pub(super) fn in_flight(load: &Load, turns: f64, service: Duration) -> InFlight {
     let (process, most) = match load {
         Load::Closed { users, .. } => {
-            return InFlight { mean: f64::from(*users), peak: u64::from(*users), is_capped: false };
+            return InFlight {
+                mean: f64::from(*users),
+                peak: u64::from(*users),
+                is_capped: false,
+                held: None,
+            };
         }
         Load::Open { process, max_in_flight, .. } => (process, max_in_flight.map(u64::from)),
     };
@@ -45,8 +61,10 @@ pub(super) fn in_flight(load: &Load, turns: f64, service: Duration) -> InFlight 
         }
     };
     match most {
-        Some(most) if most < peak => InFlight { mean: mean.min(most as f64), peak: most, is_capped: true },
-        _ => InFlight { mean, peak, is_capped: false },
+        Some(most) if most < peak => {
+            InFlight { mean: mean.min(most as f64), peak: most, is_capped: true, held: None }
+        }
+        _ => InFlight { mean, peak, is_capped: false, held: None },
     }
 }
 
@@ -76,13 +94,13 @@ mod tests {
     fn open_requests_follow_littles_law_and_peak_above_it() {
         let rate = Rate::per_second(6.0).unwrap();
         let even = open(Process::Constant { rate }, None);
-        assert_eq!(even, InFlight { mean: 24.0, peak: 24, is_capped: false });
+        assert_eq!(even, InFlight { mean: 24.0, peak: 24, is_capped: false, held: None });
         let drawn = open(Process::Poisson { rate }, None);
-        assert_eq!(drawn, InFlight { mean: 24.0, peak: 34, is_capped: false });
+        assert_eq!(drawn, InFlight { mean: 24.0, peak: 34, is_capped: false, held: None });
         let capped = open(Process::Poisson { rate }, Some(20));
-        assert_eq!(capped, InFlight { mean: 20.0, peak: 20, is_capped: true });
+        assert_eq!(capped, InFlight { mean: 20.0, peak: 20, is_capped: true, held: None });
         let users = in_flight(&Load::closed(32), 1.0, Duration::from_secs(4));
-        assert_eq!(users, InFlight { mean: 32.0, peak: 32, is_capped: false });
+        assert_eq!(users, InFlight { mean: 32.0, peak: 32, is_capped: false, held: None });
     }
 
     #[test]

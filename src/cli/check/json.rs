@@ -110,8 +110,9 @@ fn in_flight(load: &Load) -> (Option<u64>, Option<f64>) {
     }
 }
 
-fn estimate(InFlight { mean, peak, is_capped }: InFlight) -> Value {
-    json!({ "mean": mean, "peak": peak, "capped": is_capped })
+fn estimate(InFlight { mean, peak, is_capped, held }: InFlight) -> Value {
+    let kv_tokens = held.map(|held| json!({ "mean": held.mean, "peak": held.peak }));
+    json!({ "mean": mean, "peak": peak, "capped": is_capped, "kv_tokens": kv_tokens })
 }
 
 fn workload(name: &str, course: &WorkloadPreview, dataset: Option<&Dataset>) -> Value {

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::amounts::{Certainty, Count, Span};
-use super::in_flight::{InFlight, in_flight};
+use super::in_flight::{HeldTokens, InFlight, in_flight};
 use super::law;
 use super::preview::{AlsoPreview, PhasePreview, ends_with_the_server};
 use crate::dataset::{Dataset, WhenExhausted};
 use crate::plan::{End, Plan, Start, Turn};
 use crate::record::EndedBy;
-use crate::scenario::{Load, Margin, Phase, PromptSource, Requests, Scenario, Workload};
+use crate::scenario::{History, Load, Margin, Phase, PromptSource, Requests, Scenario, Workload};
 
 /// Most sessions that are walked, all phases together.
 pub(super) const MOST_WALKED: u64 = 100_000;
@@ -219,7 +219,29 @@ impl<'a> Look<'a> {
             Some(Count::Exactly(most) | Count::AtMost(most)) => most,
             _ => u64::MAX,
         };
-        Some(InFlight { mean: open.mean.min(most as f64), peak: open.peak.min(most), ..open })
+        let (mean, peak) = (open.mean.min(most as f64), open.peak.min(most));
+        Some(InFlight { mean, peak, held: self.held(side, mean, peak), ..open })
+    }
+
+    /// Tokens in the server's memory of so many requests; `None` where prompts are not planned in tokens, or carry
+    /// turns before them.
+    fn held(&self, side: &Side<'_>, mean: f64, peak: u64) -> Option<HeldTokens> {
+        let (mut prompt, mut answer) = (0.0, 0.0);
+        for (index, workload) in self.scenario.workloads.iter().enumerate() {
+            let share = side.shares[index];
+            if share == 0.0 {
+                continue;
+            }
+            let PromptSource::Tokens(prompts) = &workload.prompt else { return None };
+            if workload.session.as_ref().is_some_and(|session| session.history != History::None) {
+                return None;
+            }
+            prompt += share * prompts.tokens.mean();
+            answer += share * self.answers[index];
+        }
+        // Over its life a request holds half of its answer on average, at its end all of it.
+        let (mean, peak) = (mean * (prompt + answer / 2.0), peak as f64 * (prompt + answer));
+        Some(HeldTokens { mean: mean.round() as u64, peak: peak.round() as u64 })
     }
 
     fn side(&self, phase: &'a Phase, place: usize) -> Side<'a> {

@@ -167,9 +167,11 @@ fn load(load: &Load) -> String {
 }
 
 fn in_flight(load: &Load, requests: Option<Count>, estimate: Option<InFlight>) -> String {
-    if let Some(InFlight { mean, peak, is_capped }) = estimate {
+    if let Some(InFlight { mean, peak, is_capped, held }) = estimate {
         let capped = if is_capped { ", capped by `max_in_flight`" } else { "" };
-        return format!("about {mean:.0}, peak {}{capped}", grouped(peak));
+        let held =
+            held.map(|held| format!("; KV about {} tokens, peak {}", grouped(held.mean), grouped(held.peak)));
+        return format!("about {mean:.0}, peak {}{capped}{}", grouped(peak), held.unwrap_or_default());
     }
     match load {
         Load::Closed { users, .. } => {
