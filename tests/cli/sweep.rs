@@ -365,7 +365,7 @@ fn a_killed_or_interrupted_run_is_resumed_against_the_same_server() {
 #[test]
 fn a_stop_rule_ends_its_point_as_failed_and_the_sweep_goes_on() {
     let server = Server::start(|request| {
-        if (12..20).contains(&request.number) {
+        if (12..16).contains(&request.number) {
             Reply::Document(500, "{}".to_owned())
         } else {
             Reply::Tokens(2)
@@ -377,7 +377,9 @@ fn a_stop_rule_ends_its_point_as_failed_and_the_sweep_goes_on() {
         .replace("requests = 3", "requests = 12")
         .replace("load.closed = {}", "load.closed = { think = \"100ms\" }");
     let sandbox = Sandbox::with(&(scenario + "\n[stop]\nerrors_in_a_row = 3\n"));
-    sandbox.tonnage(&["run", "x.toml", "--out", "r"]).expect(0);
+    // A busy machine makes every run invalid.
+    let ended = sandbox.tonnage(&["run", "x.toml", "--out", "r"]);
+    assert!([Some(0), Some(4)].contains(&ended.code), "{ended:?}");
     let results = Results::at(sandbox.path("r"));
     let states: Vec<_> = results.rows("points.csv").iter().map(|row| row["state"].clone()).collect();
     assert_eq!(states, ["complete", "stopped", "complete"]);
