@@ -440,7 +440,7 @@ RATES = {"offered_rate", "achieved_rate", "request_throughput", "goodput", "outp
 
 
 # Not computed here: limits that could not be judged, and what checking and comparing answers says.
-LEFT_OUT = {"slo_unmeasurable", "accuracy", "no_answer_share", "correct_goodput", "unchecked_requests",
+LEFT_OUT = {"slo_unmeasurable", "verdicts", "accuracy", "no_answer_share", "correct_goodput", "unchecked_requests",
             "consistency"}
 
 
