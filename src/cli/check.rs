@@ -133,9 +133,7 @@ fn check<'a>(file: &'a Path, overrides: &Overrides, service_time: Option<Duratio
             problems.append_new(found);
             return Checked { file, problems, sound: None };
         };
-        if datasets.iter().any(Option::is_some) {
-            compare_with_data(&point, &datasets, &mut found);
-        }
+        compare_with_data(&point, &datasets, &mut found);
         load_tokenizer(&point.scenario, &mut found, &mut tokenizers);
         problems.append_new(found);
         points.push(PointPreview::of(&loaded, index, &Arc::new(point.scenario), &datasets));
@@ -151,6 +149,10 @@ pub(super) fn compare_with_data(
     datasets: &[Option<Arc<Dataset>>],
     problems: &mut Diagnostics,
 ) {
+    // Looking ahead takes as long as the start of a run should.
+    if loaded.scenario.workloads.iter().all(|workload| workload.when_exhausted().is_none()) {
+        return;
+    }
     answers::try_truths(&loaded.scenario, datasets, problems);
     let preview = Preview::of(&Arc::new(loaded.scenario.clone()), datasets, None);
     caveats::add_of_data(loaded, datasets, &preview, problems);

@@ -90,9 +90,7 @@ pub(super) fn prepare(
     for point in loaded.at_points() {
         let mut found = Diagnostics::default();
         let datasets = scan_datasets(&point.scenario, args.quiet, &mut found, &mut shelf)?;
-        if datasets.iter().any(Option::is_some) {
-            check::compare_with_data(&point, &datasets, &mut found);
-        }
+        check::compare_with_data(&point, &datasets, &mut found);
         let tokenizer = load_tokenizer(&point.scenario, &mut found, &mut tokenizers);
         notes.append_new(found);
         points.push((point.scenario, datasets, tokenizer));
