@@ -96,6 +96,11 @@ impl<'a> Asked<'a> {
         Some(("temperature", Member::Value(self.options.temperature?.into())))
     }
 
+    /// What keeps a model from ending its answer by itself, where exact lengths are asked for.
+    pub(super) fn ignore_eos(&self) -> Option<(&'static str, Member<'a>)> {
+        self.options.exact.then(|| ("ignore_eos", Member::Value(true.into())))
+    }
+
     /// The text of messages, an empty line between them.
     pub(super) fn text(&self, messages: impl IntoIterator<Item = &'a Message>) -> Cow<'a, str> {
         let mut text = Cow::Borrowed("");

@@ -6,7 +6,7 @@
 use super::body::{Asked, Member};
 use super::form::{Form, KeyHeader};
 use super::json::{Read, Reader};
-use super::parts::{Parts, Place};
+use super::parts::Parts;
 use crate::record::Usage;
 use crate::wire::Framing;
 
@@ -29,9 +29,7 @@ fn members<'a>(asked: &Asked<'a>) -> Vec<(&'static str, Member<'a>)> {
     let prompt = Member::Text(asked.text(asked.messages));
     let mut members =
         vec![asked.model(), ("prompt", prompt), ("n_predict", Member::Value(asked.max_tokens.into()))];
-    if asked.options.exact {
-        members.push(("ignore_eos", Member::Value(true.into())));
-    }
+    members.extend(asked.ignore_eos());
     members.extend(asked.temperature());
     members.push(asked.stream());
     members
@@ -62,11 +60,6 @@ fn read<'a>(json: &mut Reader<'a>, parts: &mut Parts<'a>) -> Read<()> {
         }
         Ok(())
     })?;
-    parts.usage = Some(usage).filter(|usage| *usage != Usage::default());
-    parts.place = match (is_last, parts.choices) {
-        (true, _) => Place::Last,
-        (false, 1..) => Place::Within,
-        (false, 0) => Place::Foreign,
-    };
+    parts.close(usage, is_last);
     Ok(())
 }

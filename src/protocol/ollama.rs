@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::body::{Asked, Member};
 use super::form::{Form, KeyHeader};
 use super::json::{Read, Reader};
-use super::parts::{Parts, Place, ToolPiece};
+use super::parts::{Parts, ToolPiece};
 use crate::record::Usage;
 use crate::wire::Framing;
 
@@ -77,12 +77,7 @@ fn read<'a>(json: &mut Reader<'a>, parts: &mut Parts<'a>) -> Read<()> {
         }
         Ok(())
     })?;
-    parts.usage = Some(usage).filter(|usage| *usage != Usage::default());
-    parts.place = match (is_done, parts.choices) {
-        (true, _) => Place::Last,
-        (false, 1..) => Place::Within,
-        (false, 0) => Place::Foreign,
-    };
+    parts.close(usage, is_done);
     Ok(())
 }
 

@@ -70,8 +70,8 @@ pub(super) fn members_around<'a>(
     if asked.options.exact {
         // llama.cpp knows the second alone; in vLLM the first holds off other stop tokens and texts too.
         members.push(("min_tokens", Member::Value(asked.max_tokens.into())));
-        members.push(("ignore_eos", Member::Value(true.into())));
     }
+    members.extend(asked.ignore_eos());
     members.extend(asked.temperature());
     members.push(asked.stream());
     if asked.options.stream {

@@ -109,6 +109,17 @@ impl<'a> Parts<'a> {
         }
     }
 
+    /// Ends an object of an API that states its counts bare and marks its last event. `usage` is none where it states
+    /// no count.
+    pub(super) fn close(&mut self, usage: Usage, is_last: bool) {
+        self.usage = Some(usage).filter(|usage| *usage != Usage::default());
+        self.place = match (is_last, self.choices) {
+            (true, _) => Place::Last,
+            (false, 1..) => Place::Within,
+            (false, 0) => Place::Foreign,
+        };
+    }
+
     /// Reads what stands in the place of an error.
     pub(super) fn read_error(&mut self, json: &mut Reader<'a>) -> Read<()> {
         self.error = json.json()?;

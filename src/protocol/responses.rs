@@ -33,9 +33,7 @@ fn members<'a>(asked: &Asked<'a>) -> Vec<(&'static str, Member<'a>)> {
         ("input", Member::Items(asked.messages)),
         ("max_output_tokens", Member::Value(asked.max_tokens.into())),
     ];
-    if asked.options.exact {
-        members.push(("ignore_eos", Member::Value(true.into())));
-    }
+    members.extend(asked.ignore_eos());
     members.extend(asked.temperature());
     members.push(asked.stream());
     members
