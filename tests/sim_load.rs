@@ -1,35 +1,13 @@
 //! What many streams of the simulated server cost of memory. `benches/sim.rs` has their cost in time.
 
 use std::fs;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::io::Read as _;
 
-use tonnage::sim::{CostModel, Embedded, FixedCost, Options, Parameters, Profile};
+use tonnage::sim::FixedCost;
 
-fn start(cost: FixedCost) -> Embedded {
-    let parameters = Parameters {
-        cost: CostModel::Fixed(cost),
-        max_num_seqs: 1_024,
-        max_model_len: 1 << 20,
-        ..Parameters::default()
-    };
-    let profile = Profile::new("load", parameters).expect("a possible profile");
-    Embedded::start(profile, Options::default()).expect("a free port")
-}
-
-fn ask(addr: SocketAddr, tokens: u64) -> TcpStream {
-    let body = format!(
-        r#"{{"messages":[{{"role":"user","content":"{}"}}],"max_tokens":{tokens},"ignore_eos":true,"stream":true}}"#,
-        "word ".repeat(300)
-    );
-    let mut stream = TcpStream::connect(addr).expect("it listens");
-    let head = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: sim\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
-        body.len()
-    );
-    stream.write_all((head + &body).as_bytes()).expect("it reads");
-    stream
-}
+#[path = "support/sim_load.rs"]
+mod sim_load;
+use sim_load::{ask, start};
 
 /// Resident memory of this process, in bytes.
 fn resident_bytes() -> u64 {
