@@ -6,8 +6,10 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 
+use super::context::Length;
 use super::{Turn, needle, step};
 use crate::blocks::BlockHasher;
+use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::dataset::{self, Dataset, Size};
 use crate::prompt::{Message, Role, TokenModel, all_words};
 use crate::protocol::BodyOptions;
@@ -72,6 +74,14 @@ pub enum System {
     Tokens(u64),
 }
 
+/// The context that a conversation must not pass.
+pub struct ContextLimit {
+    /// Its size, in tokens.
+    pub tokens: u64,
+    /// Counts texts beforehand, where there is one.
+    pub tokenizer: Option<Arc<Tokenizer>>,
+}
+
 /// What the requests of one workload have in common.
 pub struct Form {
     /// The workload's name.
@@ -84,6 +94,8 @@ pub struct Form {
     pub cache: CachePolicy,
     /// What a turn carries of those before it.
     pub history: History,
+    /// What its conversations must not pass; `None` where they may go on.
+    pub context: Option<ContextLimit>,
     /// What its bodies have in common.
     pub options: BodyOptions,
     /// Whether answers are checked.
@@ -223,21 +235,41 @@ impl Form {
     /// them stands before the text is alike in all prompts, and moves the borders of blocks by less than it is long.
     pub fn blocks(&self, messages: &[Message], block_tokens: u64) -> Option<Arc<[u64]>> {
         let Prompts::Tokens(prompts) = &self.prompts else { return None };
-        let system_tokens = match &self.system {
-            System::None => 0,
-            System::Tokens(tokens) => *tokens,
-            System::Text(_) => return None,
-        };
         if !prompts.model.is_exact() {
             return None;
         }
-        let template_tokens = prompts.overhead_tokens.saturating_sub(system_tokens);
+        let template_tokens = self.template_tokens()?;
         let mut hasher = BlockHasher::new(block_tokens);
         for message in messages {
             message.content.split_whitespace().for_each(|word| hasher.push_word(word));
             hasher.push_template(template_tokens / messages.len() as u64);
         }
         Some(hasher.finish())
+    }
+
+    /// Tokens that the template adds to the first request of a session; `None` where they are not known.
+    pub(super) fn template_tokens(&self) -> Option<u64> {
+        let Prompts::Tokens(prompts) = &self.prompts else { return None };
+        match &self.system {
+            System::None => Some(prompts.overhead_tokens),
+            System::Tokens(tokens) => Some(prompts.overhead_tokens.saturating_sub(*tokens)),
+            System::Text(_) => None,
+        }
+    }
+
+    /// Tokens of texts, a template's left out; `None` where nothing counts them.
+    pub(super) fn count<'a>(&self, mut texts: impl Iterator<Item = &'a str>) -> Option<u64> {
+        let tokenizer = self.context.as_ref()?.tokenizer.as_ref()?;
+        texts.try_fold(0, |sum, text| Some(sum + tokenizer.count(text, Specials::Without).ok()? as u64))
+    }
+
+    /// Length of what a turn adds: as planned, or as counted.
+    pub(super) fn length(&self, turn: &Turn, messages: &[Message], counted: Option<u64>) -> Length {
+        let tokens = match &self.prompts {
+            Prompts::Tokens(_) => turn.prompt_tokens.map(u64::from),
+            Prompts::Synthetic { .. } | Prompts::Rows(_) | Prompts::Needle { .. } => counted,
+        };
+        Length::of(messages, tokens)
     }
 
     /// Words of the request's own, and a line break.

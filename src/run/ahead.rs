@@ -264,6 +264,7 @@ mod tests {
             system: System::None,
             cache: CachePolicy::Cold,
             history: History::None,
+            context: None,
             options,
             checks: false,
             compares: false,

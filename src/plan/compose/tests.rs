@@ -11,7 +11,8 @@ fn turn(request: u64, group: u32, tokens: u32) -> Turn {
 fn form(prompts: Prompts, system: System, cache: CachePolicy) -> Form {
     let options = BodyOptions::default();
     let (workload, history) = ("chat".to_owned(), History::None);
-    Form { workload, prompts, system, cache, history, options, checks: false, compares: false }
+    let context = None;
+    Form { workload, prompts, system, cache, history, context, options, checks: false, compares: false }
 }
 
 fn tokens(prefix_tokens: u64) -> Prompts {
