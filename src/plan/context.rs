@@ -5,7 +5,7 @@
 
 use crate::prompt::Message;
 use crate::record::Usage;
-use crate::scenario::{History, Workload};
+use crate::scenario::{History, PromptSource, Workload};
 
 /// Room that a conversation has by its planned lengths.
 pub(super) struct Room {
@@ -18,9 +18,11 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// The room of a conversation that carries what was said if `carries`; `None` where no context is stated.
+    /// The room of a conversation that carries what was said if `carries`; `None` where no context is stated, or lengths
+    /// are not planned in tokens.
     pub(super) fn new(workload: &Workload, carries: bool) -> Option<Room> {
-        let session = workload.session.as_ref()?;
+        let session =
+            workload.session.as_ref().filter(|_| matches!(workload.prompt, PromptSource::Tokens(_)))?;
         let counts_answers = workload.exact_output || session.turns.is_none();
         Some(Room { limit_tokens: session.max_context?, carries, counts_answers, held_tokens: 0 })
     }

@@ -95,8 +95,8 @@ pub struct Plan {
     rows: Vec<Option<RowOrder>>,
     /// Sessions so far of each workload whose prompts take their beginnings in turn.
     rounds: Vec<u64>,
-    /// The shortest prompt that each workload can have, in tokens.
-    shortest: Vec<u64>,
+    /// The shortest prompt that each workload can have, in tokens; `None` where its lengths are counted in words.
+    shortest: Vec<Option<u64>>,
     /// Those of the main loads, which follow one another.
     main: Numbers,
     /// Whether a main load has ended whose number of sessions was for the server to decide.
@@ -109,14 +109,15 @@ impl Plan {
     /// The plan of `scenario` under `seed`. `rows` has the row order of each workload that draws on a data set.
     pub fn new(scenario: Arc<Scenario>, seed: Seed, rows: Vec<Option<RowOrder>>) -> Plan {
         let main = Numbers::default();
-        let (rounds, shortest) = (vec![0; rows.len()], vec![0; rows.len()]);
+        let (rounds, shortest) = (vec![0; rows.len()], vec![Some(0); rows.len()]);
         let (shard, loads) = (Shard::WHOLE, Vec::new());
         Plan { seed, scenario, shard, rows, rounds, shortest, main, unknown: false, loads }
     }
 
-    /// The same plan, in which no prompt of a workload is planned shorter than it can be made.
+    /// The same plan, in which no prompt of a workload is planned shorter than it can be made. `None` is for a workload
+    /// whose lengths are no tokens, so that none are planned.
     #[must_use]
-    pub fn no_shorter_than(self, shortest: Vec<u64>) -> Plan {
+    pub fn no_shorter_than(self, shortest: Vec<Option<u64>>) -> Plan {
         Plan { shortest, ..self }
     }
 
@@ -269,11 +270,11 @@ impl Plan {
                 let Some(next) = rows.next() else { break };
                 row = Some(next);
             }
-            let of_row = row.filter(|_| workload.uses_output_tokens()).and_then(|row| {
-                rows.as_ref().and_then(|rows| rows.lengths(row)).and_then(|lengths| lengths.output)
-            });
+            let stated = row.and_then(|row| rows.as_ref()?.lengths(row));
+            let of_row = stated.filter(|_| workload.uses_output_tokens()).and_then(|lengths| lengths.output);
             let (drawn, output_tokens) = lengths(seed, workload, session, turn);
             let output_tokens = of_row.unwrap_or(output_tokens);
+            let wanted = drawn.or_else(|| stated?.prompt.map(u64::from));
             if let Some((room, tokens)) = room.as_mut().zip(drawn)
                 && !room.takes(tokens, output_tokens.into())
                 && turn > 0
@@ -286,8 +287,9 @@ impl Plan {
                 _ => Duration::ZERO,
             };
             let is_whole = turn == 0 || !carries;
-            let shortest = if is_whole { self.shortest[index] } else { 0 };
-            let prompt_tokens = drawn.map(|tokens| tokens.max(shortest) as u32);
+            let shortest = self.shortest[index];
+            let least = shortest.filter(|_| is_whole).unwrap_or(0);
+            let prompt_tokens = wanted.map(|wanted| wanted.max(least) as u32);
             let planned = Planned {
                 request: load.numbers.request,
                 session,
@@ -297,7 +299,7 @@ impl Plan {
                 dataset_row: row.filter(|_| cells.is_none()).map(u64::from),
                 needle: row.zip(cells).and_then(|(cell, form)| form.cell(cell)),
                 output_tokens_planned: Some(output_tokens),
-                prompt_tokens_planned: prompt_tokens.filter(|_| is_whole),
+                prompt_tokens_planned: prompt_tokens.filter(|_| is_whole && shortest.is_some()),
                 prefix_group: prefix.map(|(group, _)| group),
                 prefix_tokens: prefix.map(|(_, tokens)| tokens),
             };
@@ -355,7 +357,6 @@ pub fn mean_turns_in_context(workload: &Workload, seed: Seed) -> Option<f64> {
         };
         Some((0..most).take_while(fits).count().max(1) as f64)
     };
-    matches!(workload.prompt, PromptSource::Tokens(_)).then_some(())?;
     let sum = (0..SESSIONS_TRIED).map(count).sum::<Option<f64>>()?;
     Some(sum / SESSIONS_TRIED as f64)
 }

@@ -144,6 +144,19 @@ fn rows_of_a_data_set_are_as_dense_as_what_the_server_counted_of_them() {
 }
 
 #[test]
+fn rows_of_one_prompt_stay_requests_of_their_own() {
+    let workload = "prompt.dataset.path = \"rows.jsonl\"\noutput.max_tokens = 4\nsession.max_context = 12";
+    let stage =
+        made_up(workload, "requests = \"all\"\nload.closed = 1").tokenizer(Tokenizer::parse(WORDS).unwrap());
+    let stage = stage.file(
+        "rows.jsonl",
+        "{\"prompt\": \"a b c\"}\n{\"prompt\": \"a b c d e f g h i\"}\n{\"prompt\": \"d\"}\n",
+    );
+    let play = stage.scripted(|asked| answer(asked, 3));
+    assert_eq!(turns(&play), [["0", "0", "ok"], ["1", "0", "skipped"], ["2", "0", "ok"]]);
+}
+
+#[test]
 fn a_tokenizer_counts_rows_beforehand_with_real_recorded_and_no_history() {
     let tokenizer = || Tokenizer::parse(WORDS).unwrap();
     let run = |session: &str| {
