@@ -60,7 +60,7 @@ use crate::record::Needle;
 use crate::score::Rule;
 use crate::sim::{FaultPlan, Profile};
 use crate::stats::memory::BLOCK_TOKENS;
-use crate::stats::{ModelMemory, Objective, Slo};
+use crate::stats::{ModelMemory, Objective, Slo, Thresholds};
 
 /// A scenario, complete and consistent.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +83,8 @@ pub struct Scenario {
     pub objectives: Vec<Objective>,
     /// When the run is stopped before its end.
     pub stop: StopRules,
+    /// The limits that the verdict goes by.
+    pub thresholds: Thresholds,
     /// What of the server's own metrics is looked at; `None` for nothing.
     pub server: Option<ServerWatch>,
     /// Which files of details are written.
