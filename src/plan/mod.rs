@@ -271,13 +271,15 @@ impl Plan {
             let of_row = stated.filter(|_| workload.uses_output_tokens()).and_then(|lengths| lengths.output);
             let mut lengths = seed.indexed_stream("output", &workload.name, step(session, turn));
             let is_whole = turn == 0 || form.is_none_or(|form| form.history == History::None);
+            let needle = row.zip(cells).and_then(|(cell, form)| form.cell(cell));
             let wanted = match &workload.prompt {
                 PromptSource::Tokens(prompts) => {
                     let mut lengths = seed.indexed_stream("prompt", &workload.name, step(session, turn));
                     Some(prompts.tokens.sample(&mut lengths) as u32)
                 }
                 PromptSource::Dataset(_) => stated.and_then(|lengths| lengths.prompt),
-                PromptSource::Synthetic { .. } | PromptSource::Needle(_) => None,
+                PromptSource::Needle(_) => needle.map(|needle| needle.length_tokens),
+                PromptSource::Synthetic { .. } => None,
             };
             let shortest = self.shortest[index];
             let least = shortest.filter(|_| is_whole).unwrap_or(0);
@@ -289,7 +291,7 @@ impl Plan {
                 phase: load.phase,
                 workload: index as u32,
                 dataset_row: row.filter(|_| cells.is_none()).map(u64::from),
-                needle: row.zip(cells).and_then(|(cell, form)| form.cell(cell)),
+                needle,
                 output_tokens_planned: of_row
                     .or_else(|| Some(workload.max_tokens.sample(&mut lengths) as u32)),
                 prompt_tokens_planned: prompt_tokens.filter(|_| is_whole && shortest.is_some()),

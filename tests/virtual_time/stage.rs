@@ -180,7 +180,7 @@ impl Stage {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
-                (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
+                (PromptSource::Needle(form), _) => Prompts::Needle(form.into()),
                 (PromptSource::Tokens(prompts), _) => {
                     Prompts::Tokens { prefix_tokens: prompts.shared_prefix.map_or(0, |prefix| prefix.tokens) }
                 }
