@@ -120,6 +120,7 @@ fn form(tokenizer: &Tokenizer, prompts: Prompts) -> Form {
         measure: Some(Measure::of(model)),
         cache: CachePolicy::Natural,
         history: History::None,
+        context: None,
         options: BodyOptions::default(),
         checks: false,
         compares: false,

@@ -6,9 +6,11 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 
+use super::context::Length;
 use super::needle::{self, Filler, Hay};
 use super::{Turn, step};
 use crate::blocks::BlockHasher;
+use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::dataset::{self, Dataset, Size};
 use crate::prompt::{Message, Role, TokenModel, all_words};
 use crate::protocol::BodyOptions;
@@ -81,6 +83,15 @@ pub enum System {
     Tokens(u64),
 }
 
+/// The context that a conversation must not pass.
+#[derive(Clone)]
+pub struct ContextLimit {
+    /// Its size, in tokens.
+    pub tokens: u64,
+    /// Counts texts beforehand, where there is one.
+    pub tokenizer: Option<Arc<Tokenizer>>,
+}
+
 /// What the requests of one workload have in common.
 #[derive(Clone)]
 pub struct Form {
@@ -96,6 +107,8 @@ pub struct Form {
     pub cache: CachePolicy,
     /// What a turn carries of those before it.
     pub history: History,
+    /// What its conversations must not pass; `None` where they may go on.
+    pub context: Option<ContextLimit>,
     /// What its bodies have in common.
     pub options: BodyOptions,
     /// Whether answers are checked.
@@ -192,6 +205,11 @@ impl Form {
             Prompts::Needle(_) => true,
             Prompts::Synthetic { .. } => false,
         }
+    }
+
+    /// Whether they are.
+    pub(super) fn is_measured(&self) -> bool {
+        self.measure.is_some() && self.has_lengths()
     }
 
     /// The shortest prompt that can be made; `None` where lengths are no tokens.
@@ -315,21 +333,38 @@ impl Form {
             return None;
         }
         let measure = self.measure.as_ref()?;
-        let system_tokens = match &self.system {
-            System::None => 0,
-            System::Tokens(tokens) => *tokens,
-            System::Text(_) => return None,
-        };
         if !measure.model.is_exact() {
             return None;
         }
-        let template_tokens = measure.overhead_tokens.saturating_sub(system_tokens);
+        let template_tokens = self.template_tokens()?;
         let mut hasher = BlockHasher::new(block_tokens);
         for message in messages {
             message.content.split_whitespace().for_each(|word| hasher.push_word(word));
             hasher.push_template(template_tokens / messages.len() as u64);
         }
         Some(hasher.finish())
+    }
+
+    /// Tokens that the template adds to the first request of a session; `None` where they are not known.
+    pub(super) fn template_tokens(&self) -> Option<u64> {
+        let overhead_tokens = self.measure.as_ref().filter(|_| self.has_lengths())?.overhead_tokens;
+        match &self.system {
+            System::None => Some(overhead_tokens),
+            System::Tokens(tokens) => Some(overhead_tokens.saturating_sub(*tokens)),
+            System::Text(_) => None,
+        }
+    }
+
+    /// Tokens of texts, a template's left out; `None` where nothing counts them.
+    pub(super) fn count<'a>(&self, mut texts: impl Iterator<Item = &'a str>) -> Option<u64> {
+        let tokenizer = self.context.as_ref()?.tokenizer.as_ref()?;
+        texts.try_fold(0, |sum, text| Some(sum + tokenizer.count(text, Specials::Without).ok()? as u64))
+    }
+
+    /// Length of what a turn adds: as planned, or as counted.
+    pub(super) fn length(&self, turn: &Turn, messages: &[Message], counted: Option<u64>) -> Length {
+        let tokens = if self.is_measured() { turn.prompt_tokens.map(u64::from) } else { counted };
+        Length::of(messages, tokens)
     }
 
     /// Words of the request's own, and a line break.
