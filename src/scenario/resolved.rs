@@ -160,6 +160,7 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             out.put("prompt.needle.depths", list(form.depths.iter().map(|depth| number(*depth)).collect()));
             out.put("prompt.needle.lengths", list(form.lengths.iter().map(u64::to_string).collect()));
             out.put("prompt.needle.repeats", form.repeats);
+            out.put("prompt.needle.needles", form.needles);
             out.put("prompt.needle.distractors", form.distractors);
         }
         PromptSource::Tokens(prompts) => write_tokens(out, prompts),

@@ -69,6 +69,8 @@ pub struct Figures {
     pub read_delay_p99_ms: Option<f64>,
     /// Those that asked a row of a data set which was asked before.
     pub repeated: u64,
+    /// Requests skipped, measured or not, because their conversations would have passed their context.
+    pub beyond_context: u64,
     /// Independent answers that those had are worth, by the slowest tenth of TTFT.
     pub effective_answers: Option<f64>,
     /// Length of the window.
@@ -251,6 +253,7 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
         bursts.flatten(),
         some_rows(FindingKind::Uncounted, figures.uncounted),
         some_rows(FindingKind::SloUnmeasurable, figures.slo_unmeasurable),
+        some_rows(FindingKind::ContextFull, figures.beyond_context),
     ];
     found.into_iter().flatten().collect()
 }
@@ -316,7 +319,7 @@ mod tests {
     #[test]
     fn each_fault_has_its_finding_and_weight() {
         let share = |planned, real| Lengths { planned, real };
-        let cases: [(&str, Figures, &str); 33] = [
+        let cases: [(&str, Figures, &str); 34] = [
             (
                 "bytes lay for 12 % of TTFT",
                 Figures { read_delay_p99_ms: Some(12.0), ..sound() },
@@ -474,6 +477,11 @@ mod tests {
             ),
             ("20 % failed", Figures { ok: 800, ..sound() }, "failed insufficient"),
             ("c150: no usage", Figures { uncounted: 1_000, ..sound() }, "uncounted warning"),
+            (
+                "conversations that came to the end of their context",
+                Figures { beyond_context: 12, ..sound() },
+                "context_full warning",
+            ),
         ];
         for (story, figures, expected) in cases {
             assert_eq!(kinds(&figures), expected, "{story}");
