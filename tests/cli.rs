@@ -39,3 +39,5 @@ mod sweep;
 mod target;
 #[path = "cli/usage.rs"]
 mod usage;
+#[path = "cli/verdict.rs"]
+mod verdict;

@@ -182,7 +182,7 @@ impl Prepared {
                     let prefix = prompts.shared_prefix.as_ref();
                     Prompts::Tokens { prefix_tokens: prefix.map_or(0, |prefix| prefix.tokens) }
                 }
-                (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
+                (PromptSource::Needle(form), _) => Prompts::Needle(form.into()),
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
                 (PromptSource::Dataset(_), None) => unreachable!("every data set was scanned above"),
             },

@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 
 use super::context::Length;
-use super::{Turn, needle, step};
+use super::needle::{self, Filler, Hay};
+use super::{Turn, step};
 use crate::blocks::BlockHasher;
 use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::dataset::{self, Dataset, Size};
@@ -44,25 +45,30 @@ pub enum Prompts {
     /// Rows of a data set, or of a trace.
     Rows(Arc<Dataset>),
     /// Needles in text of our own.
-    Needle {
-        /// Other needles beside the one that is asked for.
-        distractors: u32,
-    },
+    Needle(Hay),
 }
 
 /// How prompts of a length in tokens are made.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Measure {
     /// What they are made of.
     pub model: TokenModel,
-    /// Tokens that the template and the system text add to the first request of a session.
+    /// What needles are hidden in.
+    pub filler: Filler,
+    /// Tokens that the template and the system text add to the first request of a session, and those of a needle's
+    /// prompt that `filler` does not count.
     pub overhead_tokens: u64,
 }
 
 impl Measure {
     /// A token a word and nothing around them: lengths are then words.
     pub fn words() -> Measure {
-        Measure { model: TokenModel::common(), overhead_tokens: 0 }
+        Measure::of(TokenModel::common())
+    }
+
+    /// Nothing around the words of `model`.
+    pub fn of(model: TokenModel) -> Measure {
+        Measure { model, filler: Filler::in_words(), overhead_tokens: 0 }
     }
 }
 
@@ -149,10 +155,9 @@ impl Form {
                 Opening { messages: first.said, system: system.or(told), recorded: first.answer, script }
             }
             (Prompts::Rows(_), None) => return Err("the plan names no row of the data set".into()),
-            (Prompts::Needle { distractors }, _) => {
-                let hidden = turn.planned.needle.ok_or("the plan names no needle")?;
-                let text = needle::text(salt, &self.workload, index(turn), hidden, *distractors);
-                Opening::made_up(system, text)
+            (Prompts::Needle(hay), _) => {
+                let cell = turn.planned.needle.ok_or("the plan names no needle")?;
+                Opening::made_up(system, self.haystack(*hay, salt, turn, is_first, cell.depth))
             }
             (Prompts::Synthetic { words }, _) => {
                 let stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
@@ -197,7 +202,8 @@ impl Form {
         match &self.prompts {
             Prompts::Tokens { .. } => true,
             Prompts::Rows(_) => self.is_sized(),
-            Prompts::Synthetic { .. } | Prompts::Needle { .. } => false,
+            Prompts::Needle(_) => true,
+            Prompts::Synthetic { .. } => false,
         }
     }
 
@@ -206,16 +212,22 @@ impl Form {
         self.measure.is_some() && self.has_lengths()
     }
 
-    /// The shortest prompt that can be made, one token of its own; `None` where lengths are no tokens.
+    /// The shortest prompt that can be made; `None` where lengths are no tokens.
     pub fn shortest_tokens(&self) -> Option<u64> {
         let measure = self.measure.as_ref().filter(|_| self.has_lengths())?;
-        Some(measure.overhead_tokens + self.prefix_tokens() + 1)
+        let own = match &self.prompts {
+            Prompts::Needle(hay) => {
+                (measure.filler.shortest(*hay) as f64 * measure.model.tokens_per_word()).ceil() as u64
+            }
+            _ => 1,
+        };
+        Some(measure.overhead_tokens + self.prefix_tokens() + own)
     }
 
     fn prefix_tokens(&self) -> u64 {
         match &self.prompts {
             Prompts::Tokens { prefix_tokens } => *prefix_tokens,
-            Prompts::Synthetic { .. } | Prompts::Rows(_) | Prompts::Needle { .. } => 0,
+            Prompts::Synthetic { .. } | Prompts::Rows(_) | Prompts::Needle(_) => 0,
         }
     }
 
@@ -280,6 +292,16 @@ impl Form {
         text
     }
 
+    /// A text that hides a needle so deep.
+    fn haystack(&self, hay: Hay, salt: Salt, turn: &Turn, is_first: bool, depth: f64) -> String {
+        let model = &self.model();
+        let filler = &self.measure.as_ref().map_or_else(Filler::in_words, |measure| measure.filler.clone());
+        let length = model.words(self.own_tokens(turn, is_first));
+        let number = self.number(salt, turn);
+        let stack = needle::Haystack { hay, filler, model, number, length, depth };
+        stack.text(needle::stream(salt, &self.workload, index(turn)))
+    }
+
     /// Adds the part of a text that no other request has.
     fn add_own(&self, content: &mut String, salt: Salt, turn: &Turn, is_first: bool) {
         let mut stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
@@ -307,7 +329,10 @@ impl Form {
     /// A template's tokens are taken to follow the text of each message, as many after one as after another: what of
     /// them stands before the text is alike in all prompts, and moves the borders of blocks by less than it is long.
     pub fn blocks(&self, messages: &[Message], block_tokens: u64) -> Option<Arc<[u64]>> {
-        let measure = self.measure.as_ref().filter(|_| self.has_lengths())?;
+        if matches!(self.prompts, Prompts::Needle(_)) || !self.has_lengths() {
+            return None;
+        }
+        let measure = self.measure.as_ref()?;
         if !measure.model.is_exact() {
             return None;
         }

@@ -409,7 +409,7 @@ impl Recipe {
 
     fn salt(&self, form: &Form) -> Salt {
         // What a needle says, and what fills the lengths of a trace, is known by the run's salt alone.
-        let is_made_up = matches!(form.prompts, Prompts::Needle { .. }) || form.is_sized();
+        let is_made_up = matches!(form.prompts, Prompts::Needle(_)) || form.is_sized();
         let is_natural = form.cache == CachePolicy::Natural && !is_made_up;
         if is_natural { self.natural } else { self.salt }
     }

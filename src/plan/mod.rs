@@ -274,7 +274,9 @@ impl Plan {
             let of_row = stated.filter(|_| workload.uses_output_tokens()).and_then(|lengths| lengths.output);
             let (drawn, output_tokens) = lengths(seed, workload, session, turn);
             let output_tokens = of_row.unwrap_or(output_tokens);
-            let wanted = drawn.or_else(|| stated?.prompt.map(u64::from));
+            let needle = row.zip(cells).and_then(|(cell, form)| form.cell(cell));
+            let of_cell = needle.map(|needle| needle.length_tokens.into());
+            let wanted = drawn.or_else(|| stated?.prompt.map(u64::from)).or(of_cell);
             if let Some((room, tokens)) = room.as_mut().zip(drawn)
                 && !room.takes(tokens, output_tokens.into())
                 && turn > 0
@@ -297,7 +299,7 @@ impl Plan {
                 phase: load.phase,
                 workload: index as u32,
                 dataset_row: row.filter(|_| cells.is_none()).map(u64::from),
-                needle: row.zip(cells).and_then(|(cell, form)| form.cell(cell)),
+                needle,
                 output_tokens_planned: Some(output_tokens),
                 prompt_tokens_planned: prompt_tokens.filter(|_| is_whole && shortest.is_some()),
                 prefix_group: prefix.map(|(group, _)| group),

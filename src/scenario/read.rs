@@ -10,6 +10,7 @@ mod prompt;
 mod score;
 mod sim;
 mod sweep;
+mod verdict;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -154,6 +155,7 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
     });
     let objectives = objectives(top, phases.as_deref(), workloads.as_deref());
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
+    let thresholds = top.table("verdict").and_then(|fields| verdict::thresholds(&fields));
     let server = top.has("server").then(|| top.table("server")).flatten();
     let server = server.and_then(|fields| server::read(&fields));
     let model =
@@ -186,6 +188,7 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
         phases,
         objectives: objectives?,
         stop: stop?,
+        thresholds: thresholds?,
         results: results?,
         server,
         model,

@@ -33,7 +33,7 @@ use tonnage::scenario::{Load, Overrides, Phase, PromptSource, Scenario, SystemTe
 use tonnage::seed::Seed;
 use tonnage::sim::{Options, Profile, Server, TEMPLATE_TOKENS_PER_MESSAGE};
 use tonnage::stats::analysis::{Known, Step};
-use tonnage::stats::{AnalysisRow, Finding, SummaryRow, TimelineRow};
+use tonnage::stats::{AnalysisRow, Finding, SummaryRow, Thresholds, TimelineRow};
 use tonnage::units::Nanos;
 
 use crate::answer::Answer;
@@ -189,7 +189,7 @@ impl Stage {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
-                (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
+                (PromptSource::Needle(form), _) => Prompts::Needle(form.into()),
                 (PromptSource::Tokens(prompts), _) => {
                     Prompts::Tokens { prefix_tokens: prompts.shared_prefix.map_or(0, |prefix| prefix.tokens) }
                 }
@@ -478,6 +478,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         lengths: Vec::new(),
         about: BTreeMap::new(),
         objectives: Vec::new(),
+        thresholds: Thresholds::default(),
         verdict: None,
         points: Vec::new(),
         resumed: Vec::new(),

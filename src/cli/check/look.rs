@@ -93,7 +93,10 @@ fn mean_prompt(workload: &Workload, set: Option<&Dataset>) -> Option<f64> {
     match &workload.prompt {
         PromptSource::Tokens(prompts) => Some(prompts.tokens.mean()),
         PromptSource::Dataset(_) => set?.mean_prompt_tokens(),
-        PromptSource::Synthetic { .. } | PromptSource::Needle(_) => None,
+        PromptSource::Needle(form) => {
+            Some(form.lengths.iter().sum::<u64>() as f64 / form.lengths.len() as f64)
+        }
+        PromptSource::Synthetic { .. } => None,
     }
 }
 

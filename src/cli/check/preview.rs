@@ -127,9 +127,10 @@ impl Preview {
         let workloads = workloads.map(|(index, (workload, dataset))| {
             let (prompt_words, prompt_characters) = match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => (Some(Lengths::all(*words)), None),
-                (PromptSource::Needle(form), _) => (Lengths::of(form.lengths.clone()), None),
                 (PromptSource::Dataset(_), Some(dataset)) => of_rows(workload, dataset),
-                (PromptSource::Tokens(_), _) | (PromptSource::Dataset(_), None) => (None, None),
+                (PromptSource::Tokens(_) | PromptSource::Needle(_), _) | (PromptSource::Dataset(_), None) => {
+                    (None, None)
+                }
             };
             WorkloadPreview {
                 prompt_tokens: Lengths::of(std::mem::take(&mut look.prompts[index])),
