@@ -5,6 +5,7 @@
 //! counted. During the run a row is one read at its offset. In which order rows are taken is decided by [`RowOrder`],
 //! which knows nothing of files.
 
+mod bounds;
 mod format;
 mod order;
 mod reader;
@@ -23,6 +24,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use bounds::PromptBounds;
 pub use format::Format;
 pub use order::{RowOrder, WhenExhausted};
 pub use reader::Columns;
@@ -59,6 +61,8 @@ pub struct Source {
     pub uses_output_tokens: bool,
     /// Of a trace: the time whose rows are used; `None` for all.
     pub span: Option<Span>,
+    /// How long prompts may be; `None` for any length.
+    pub bounds: Option<PromptBounds>,
 }
 
 /// A part of a trace, in its own time from its first row.
@@ -110,6 +114,7 @@ impl Source {
             needs_answers: false,
             uses_output_tokens: false,
             span: None,
+            bounds: None,
         }
     }
 }
@@ -275,7 +280,7 @@ impl Dataset {
     /// What a user should know before a run: rows left out, and repeated ones.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         let file = self.path.to_string_lossy();
-        let of_skipped = self.skipped.iter().map(|skipped| {
+        let of_skipped = self.skipped.iter().filter(|skipped| !skipped.reason.is_wanted()).map(|skipped| {
             let rows = if skipped.count == 1 { "row" } else { "rows" };
             let message =
                 format!("{} {rows} left out: {}", skipped.count, skipped.reason.describe(self.format()));

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde::de::IgnoredAny;
 
+use super::bounds::Gauge;
 use super::format::Format;
 use super::reader::{Header, Reader, example, is_message};
 use super::records::{Container, LONGEST, Record, Records};
@@ -62,6 +63,10 @@ pub enum SkipReason {
     Cut,
     /// Longer than 64 MiB.
     TooLong,
+    /// A prompt of fewer tokens than are wanted.
+    FewTokens,
+    /// A prompt of more tokens than are wanted.
+    ManyTokens,
 }
 
 impl SkipReason {
@@ -86,8 +91,15 @@ impl SkipReason {
             SkipReason::NoAnswer => "a turn that others follow has no recorded answer",
             SkipReason::Cut => "the file ends in the middle of it",
             SkipReason::TooLong => "longer than 64 MiB",
+            SkipReason::FewTokens => "a prompt of fewer tokens than `min_prompt_tokens`",
+            SkipReason::ManyTokens => "a prompt of more tokens than `max_prompt_tokens`",
         };
         words.to_owned()
+    }
+
+    /// Whether the scenario asks for it.
+    pub fn is_wanted(self) -> bool {
+        matches!(self, SkipReason::FewTokens | SkipReason::ManyTokens)
     }
 }
 
@@ -165,6 +177,17 @@ pub enum ScanError {
         /// Rows with a time.
         rows: u64,
     },
+    /// It has good rows, and none whose prompt is as long as wanted.
+    NoneWithin {
+        /// The file.
+        path: PathBuf,
+        /// How many good rows it has.
+        rows: u64,
+    },
+    /// Prompts are to have a length in tokens, they are texts, and nothing counts those.
+    NotCounted,
+    /// The tokenizer cannot be read, or cannot count: why.
+    Tokenizer(String),
     /// It has more than 2³² rows.
     TooManyRows(PathBuf),
 }
@@ -210,6 +233,15 @@ impl ScanError {
             ScanError::Outside { path, .. } => {
                 problem.at(file(path)).help("see `skip` and `window` of `load.trace`, both in trace time")
             }
+            ScanError::NoneWithin { path, .. } => problem
+                .at(file(path))
+                .help("lower `min_prompt_tokens`, or raise `max_prompt_tokens`; texts are counted without template"),
+            ScanError::NotCounted => {
+                problem.help("name one: `target.tokenizer.file = \"tokenizer.json\"`; a server's cannot be asked before the run")
+            }
+            ScanError::Tokenizer(_) => {
+                problem.help("name a tokenizer.json, or a rank file of tiktoken, with target.tokenizer.file")
+            }
             ScanError::FewExamples { path, .. } => {
                 problem.at(file(path)).help("lower `few_shot.count`, or name another file")
             }
@@ -254,6 +286,13 @@ impl fmt::Display for ScanError {
             ScanError::Outside { path, rows } => {
                 write!(f, "none of the {rows} arrivals of {} lies in the window", name(path))
             }
+            ScanError::NoneWithin { path, rows } => {
+                write!(f, "none of the {rows} prompts of {} is as long as asked for", name(path))
+            }
+            ScanError::NotCounted => f.write_str(
+                "`min_prompt_tokens` and `max_prompt_tokens` need a tokenizer to count the texts of rows",
+            ),
+            ScanError::Tokenizer(why) => write!(f, "the tokens of rows cannot be counted: {why}"),
             ScanError::TooManyRows(path) => write!(f, "{} has more than 4,294,967,295 rows", name(path)),
         }
     }
@@ -330,6 +369,7 @@ fn known_by(header: &Header) -> Option<Format> {
 
 struct Scan<'a> {
     source: &'a Source,
+    gauge: Option<Gauge<'a>>,
     /// Once the format is known.
     reader: Option<Reader>,
     rows: Vec<Extent>,
@@ -346,8 +386,8 @@ struct Scan<'a> {
     outside: u64,
 }
 
-impl Scan<'_> {
-    fn new(source: &Source) -> Scan<'_> {
+impl<'a> Scan<'a> {
+    fn new(source: &'a Source) -> Scan<'a> {
         let format = source.format.filter(|format| format.comes_in(Container::Lines));
         let reader = format.map(|format| reader(source, format));
         let (rows, hashes, skipped) = (Vec::new(), Vec::new(), Vec::new());
@@ -356,6 +396,7 @@ impl Scan<'_> {
         let [mended, unsorted, outside] = [0; 3];
         Scan {
             source,
+            gauge: source.bounds.as_ref().map(Gauge::new),
             reader,
             rows,
             hashes,
@@ -431,6 +472,12 @@ impl Scan<'_> {
         };
         match row.and_then(|row| self.usable(row)) {
             Ok(row) => {
+                if let Some(gauge) = &mut self.gauge
+                    && let Some(reason) = gauge.misfit(&row)?
+                {
+                    self.skip(reason, record.line);
+                    return Ok(());
+                }
                 self.times.extend(within);
                 self.keep(&row, record)
             }
@@ -570,7 +617,10 @@ impl Scan<'_> {
         let (Some(reader), false) = (reader, rows.is_empty()) else {
             let first =
                 skipped.iter().filter_map(|skipped| Some((*skipped.lines.first()?, skipped.reason))).min();
+            let too_short_or_long = skipped.iter().filter(|skipped| skipped.reason.is_wanted());
+            let unwanted = too_short_or_long.map(|skipped| skipped.count).sum::<u64>();
             return Err(match first {
+                _ if unwanted > 0 => ScanError::NoneWithin { path, rows: unwanted },
                 _ if self.outside > 0 => ScanError::Outside { path, rows: self.outside },
                 Some((line, reason)) => ScanError::NoGoodRow { path, format: source.format, line, reason },
                 None => ScanError::Empty(path),
@@ -610,7 +660,8 @@ fn reader(source: &Source, format: Format) -> Reader {
 /// The first good rows of another file of the same format, each with its answer.
 fn examples(source: &Source, reader: &Reader, few_shot: &FewShot) -> Result<Vec<Message>, ScanError> {
     let format = Some(reader.format);
-    let plain = Source { path: few_shot.path.clone(), format, few_shot: None, ..source.clone() };
+    let plain =
+        Source { path: few_shot.path.clone(), format, few_shot: None, bounds: None, ..source.clone() };
     let set = scan(&plain)?;
     let wanted = few_shot.count as usize;
     let rows = (0..set.rows()).filter_map(|index| example(&set.row(index).ok()?));

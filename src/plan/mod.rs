@@ -344,7 +344,11 @@ fn lengths(seed: Seed, workload: &Workload, session: u64, turn: u32) -> (Option<
         PromptSource::Tokens(prompts) => Some(prompts.tokens.sample(&mut stream("prompt"))),
         PromptSource::Synthetic { .. } | PromptSource::Dataset(_) | PromptSource::Needle(_) => None,
     };
-    (prompt, workload.max_tokens.sample(&mut stream("output")) as u32)
+    // Drawn from the stream of the prompt, a pair's answer is the one that stands beside it.
+    let is_joint =
+        matches!(&workload.prompt, PromptSource::Tokens(prompts) if prompts.joint_output.is_some());
+    let purpose = if is_joint { "prompt" } else { "output" };
+    (prompt, workload.max_tokens.sample(&mut stream(purpose)) as u32)
 }
 
 /// Turns of a session on average, where planned lengths end it; `None` where they do not.

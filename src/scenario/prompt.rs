@@ -9,6 +9,9 @@ use crate::distribution::Distribution;
 pub struct TokenPrompts {
     /// Length in tokens, as the server counts them: of the whole prompt, or in a conversation of what a turn adds.
     pub tokens: Distribution,
+    /// Lengths of answers that are drawn together with those of their prompts: as many weighted values as `tokens` has,
+    /// each beside its own. `None` where answers have a law of their own.
+    pub joint_output: Option<Distribution>,
     /// What prompts begin with alike.
     pub shared_prefix: Option<SharedPrefix>,
 }

@@ -25,7 +25,7 @@ use super::tree::{self, Place, Value};
 use super::values::{Field, Refusal};
 use super::{
     Connections, Endpoint, History, Load, Loaded, Phase, PromptSource, RequestOptions, ResultFiles,
-    SIMULATED_APIS, Scenario, Secret, SessionForm, Target, Timeouts, Workload,
+    SIMULATED_APIS, Scenario, Secret, SessionForm, Target, Timeouts, TokenizerSource, Workload,
 };
 use super::{model, objective, server, transport};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -129,6 +129,12 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
     {
         let help = "give a workload that is to be sent a weight above 0";
         first.problems.error(first.place("weight"), "the weights of all workloads are 0", help);
+    }
+
+    if let (Some(workloads), Some(TokenizerSource::File(path))) =
+        (&mut workloads, target.as_ref().and_then(|target| target.tokenizer.as_ref()))
+    {
+        prompt::count_rows_by(workloads, path);
     }
 
     let tables = top.tables("phase");
@@ -507,6 +513,17 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
     let max_tokens = length.unwrap_or(Some(default_length))?;
     let session = session.map_or(Some(None), |session| session.map(Some))?;
     let (mut prompt, system) = (prompt?, system?);
+    let joint = match &prompt {
+        PromptSource::Tokens(prompts) => prompts.joint_output.clone(),
+        _ => None,
+    };
+    if joint.is_some()
+        && let Some(output) = fields.table("output").filter(|output| output.has("max_tokens"))
+    {
+        let message = "`prompt.synthetic.joint` gives each prompt the length of its answer";
+        fields.problems.error(output.place("max_tokens"), message, "leave `max_tokens` out, or `joint`");
+    }
+    let max_tokens = joint.unwrap_or(max_tokens);
     match &mut prompt {
         PromptSource::Dataset(source) => source.uses_output_tokens = of_rows,
         _ if of_rows => {

@@ -169,6 +169,11 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             out.maybe("prompt.dataset.format", set.format.map(|format| quoted(format.name())));
             out.put("prompt.dataset.shuffle", set.shuffle);
             out.put("prompt.dataset.when_exhausted", quoted(set.when_exhausted.name()));
+            if let Some(bounds) = &set.bounds {
+                let (min, max) = (Some(bounds.min), Some(bounds.max));
+                out.maybe("prompt.dataset.min_prompt_tokens", min.filter(|min| *min > 0));
+                out.maybe("prompt.dataset.max_prompt_tokens", max.filter(|max| *max < u64::MAX));
+            }
             for (column, name) in set.columns.all() {
                 out.put(&format!("prompt.dataset.columns.{column}"), quoted(name));
             }
@@ -192,8 +197,11 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
         Some(SystemText::Tokens(tokens)) => out.put("system.tokens", tokens),
     }
     out.put("cache", quoted(workload.cache.name()));
+    let is_joint =
+        matches!(&workload.prompt, PromptSource::Tokens(prompts) if prompts.joint_output.is_some());
     match workload.uses_output_tokens() {
         true => out.put("output.max_tokens", quoted("dataset")),
+        false if is_joint => {}
         false => lengths::write(out, "output.max_tokens", &workload.max_tokens),
     }
     out.put("output.exact", workload.exact_output);
@@ -263,7 +271,10 @@ fn write_score(out: &mut Lines, rule: &Rule) {
 }
 
 fn write_tokens(out: &mut Lines<'_>, prompts: &TokenPrompts) {
-    lengths::write(out, "prompt.synthetic.tokens", &prompts.tokens);
+    match &prompts.joint_output {
+        Some(outputs) => lengths::write_joint(out, "prompt.synthetic.joint", &prompts.tokens, outputs),
+        None => lengths::write(out, "prompt.synthetic.tokens", &prompts.tokens),
+    }
     let Some(prefix) = &prompts.shared_prefix else { return };
     let key = |name: &str| format!("prompt.synthetic.shared_prefix.{name}");
     out.put(&key("tokens"), prefix.tokens);

@@ -98,6 +98,29 @@ fn workloads_have_their_share_of_requests_and_limits_of_their_own() {
 }
 
 #[test]
+fn lengths_drawn_in_pairs_stay_together_and_have_their_weights() {
+    let prompt =
+        "prompt.synthetic.joint = { prompt = [50, 900, 400], output = [40, 5, 80], weights = [6, 3, 1] }";
+    let text = format!(
+        "name = \"stage\"\nseed = 7\n[target]\nurl = \"http://server\"\nmodel = \"m\"\n[[workload]]\nname = \"chat\"\n\
+         {prompt}\n[[phase]]\nname = \"p\"\nrequests = 1000\nload.constant = \"100/s\"\n"
+    );
+    let play = Stage::new(&text).scripted(five_ms);
+    let pairs = play.rows.iter().map(|row| (&row["prompt_tokens_planned"], &row["output_tokens_planned"]));
+    let count = |pair| pairs.clone().filter(|seen| *seen == pair).count();
+    let counts = [count(("50", "40")), count(("900", "5")), count(("400", "80"))];
+    assert_eq!(counts.iter().sum::<usize>(), 1_000, "no other pairs");
+    // Four standard deviations.
+    let expected = counts.iter().zip([600.0, 300.0, 100.0]);
+    assert!(
+        expected.clone().all(|(seen, mean)| (*seen as f64 - mean).abs() < 4.0 * mean.sqrt()),
+        "{counts:?}"
+    );
+    let asked = play.asked.iter().map(|asked| asked.body["max_tokens"].as_u64().unwrap());
+    assert!(asked.zip(&play.rows).all(|(asked, row)| row["output_tokens_planned"] == asked.to_string()));
+}
+
+#[test]
 fn a_workload_of_no_weight_is_never_sent() {
     let text = "name = \"stage\"\nseed = 7\n[target]\nurl = \"http://server\"\nmodel = \"m\"\n\
          [[workload]]\nname = \"a\"\nprompt.synthetic = 3\n[[workload]]\nname = \"b\"\nweight = 0\nprompt.synthetic = 3\n\

@@ -121,6 +121,21 @@ prompt.dataset = { path = "problems.jsonl", format = "gsm8k", shuffle = true }"#
             r#""repeat""#,
             "What follows the last row: the phase stops, rows are taken again, or the run fails.",
         ),
+        key(
+            "min_prompt_tokens",
+            Kind::Tokens,
+            Fallback::None("any length"),
+            "64",
+            "Rows whose first prompt has fewer tokens are left out. Texts are counted by `target.tokenizer.file`, \
+             without template and examples.",
+        ),
+        key(
+            "max_prompt_tokens",
+            Kind::Tokens,
+            Fallback::None("any length"),
+            r#""32Ki""#,
+            "Rows whose first prompt has more tokens are left out.",
+        ),
     ],
 };
 

@@ -37,7 +37,7 @@ pub(super) const SYNTHETIC: Table = Table {
     example: r#"[[workload]]
 name = "documents"
 prompt.synthetic.tokens.lognormal = { median = 8000, sigma = 0.8, max = "120Ki" }"#,
-    one_of: &["words", "tokens"],
+    one_of: &["words", "tokens", "joint"],
     keys: &[
         key(
             "words",
@@ -55,11 +55,40 @@ prompt.synthetic.tokens.lognormal = { median = 8000, sigma = 0.8, max = "120Ki" 
              conversations, what each turn after the first adds.",
         ),
         key(
+            "joint",
+            Kind::Table("workload.prompt.synthetic.joint"),
+            OTHER,
+            "{ prompt = [500, 8000], output = [400, 50], weights = [3, 1] }",
+            "Lengths of prompts as in `tokens`, each with that of its answer, which takes the place of \
+             `output.max_tokens`.",
+        ),
+        key(
             "shared_prefix",
             Kind::Parameters { table: "workload.prompt.synthetic.shared_prefix", alone: "tokens" },
             Fallback::None("prompts share nothing"),
             "{ tokens = 2048, groups = 16 }",
             "What prompts begin with alike.",
+        ),
+    ],
+};
+
+pub(super) const JOINT: Table = Table {
+    path: "workload.prompt.synthetic.joint",
+    doc: "Pairs of the lengths of a prompt and its answer: long prompts often have short answers, and two laws of their \
+          own would miss that.",
+    example: r#"[[workload]]
+name = "mixed"
+prompt.synthetic.joint = { prompt = [500, "8Ki"], output = [400, 50], weights = [3, 1] }"#,
+    one_of: &[],
+    keys: &[
+        key("prompt", Kind::TokenList, REQUIRED, r#"[500, 2000, "8Ki"]"#, "Lengths of prompts."),
+        key("output", Kind::TokenList, REQUIRED, "[400, 100, 50]", "Length of the answer to each of them."),
+        key(
+            "weights",
+            Kind::Numbers,
+            Fallback::None("all equally often"),
+            "[5, 3, 1]",
+            "How often each pair is taken, relative to the others.",
         ),
     ],
 };

@@ -1,7 +1,7 @@
 //! `prompt.dataset`: a file of rows.
 
 use super::existing_file;
-use crate::dataset::{Columns, FewShot, Format, Source, Template, TimeUnit, WhenExhausted};
+use crate::dataset::{Columns, FewShot, Format, PromptBounds, Source, Template, TimeUnit, WhenExhausted};
 use crate::scenario::fields::Fields;
 use crate::scenario::values::Field;
 
@@ -31,7 +31,24 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Source> {
         needs_answers: false,
         uses_output_tokens: false,
         span: None,
+        bounds: bounds(fields)?,
     })
+}
+
+/// How long prompts may be; the outer `None` where that could not be read.
+fn bounds(fields: &Fields<'_>) -> Option<Option<PromptBounds>> {
+    let names = ["min_prompt_tokens", "max_prompt_tokens"];
+    let [min, max] = names.map(|name| fields.has(name).then(|| fields.value(name, Field::tokens)));
+    if min.is_none() && max.is_none() {
+        return Some(None);
+    }
+    let (min, max) = (min.unwrap_or(Some(0))?, max.unwrap_or(Some(u64::MAX))?);
+    if min > max {
+        let message = format!("`min_prompt_tokens` ({min}) is above `max_prompt_tokens` ({max})");
+        fields.problems.error(fields.place("min_prompt_tokens"), message, "exchange them");
+        return None;
+    }
+    Some(Some(PromptBounds { min, max, tokenizer: None }))
 }
 
 fn columns(fields: &Fields<'_>) -> Columns {

@@ -90,6 +90,11 @@ fn zipf(fields: &Fields<'_>) -> Option<Distribution> {
 
 fn values(fields: &Fields<'_>) -> Option<Distribution> {
     let values = fields.value("of", Field::token_list);
+    weighted(fields, values)
+}
+
+/// `values`, each as often as its weight says.
+pub(super) fn weighted(fields: &Fields<'_>, values: Option<Vec<u64>>) -> Option<Distribution> {
     let weights = fields.has("weights").then(|| fields.value("weights", Field::numbers));
     let values = values?;
     let weights = weights.unwrap_or_else(|| Some(vec![1.0; values.len()]))?;

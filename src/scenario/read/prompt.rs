@@ -1,13 +1,16 @@
 //! Reading where prompts come from, what they share, and how they are counted.
 
-use super::lengths::distribution;
+use std::path::Path;
+
+use super::lengths::{distribution, weighted};
 use super::{dataset, existing_file};
+use crate::distribution::Distribution;
 use crate::scenario::fields::Fields;
 use crate::scenario::source;
 use crate::scenario::values::{Field, Refusal};
 use crate::scenario::{
     CachePolicy, NeedleForm, Popularity, PromptSource, SharedPrefix, SystemText, TokenPrompts,
-    TokenizerSource,
+    TokenizerSource, Workload,
 };
 
 /// Where prompts come from.
@@ -55,7 +58,11 @@ fn synthetic(fields: &Fields<'_>) -> Option<PromptSource> {
         let words = fields.value("words", Field::integer)?;
         return Some(PromptSource::Synthetic { words });
     }
-    let tokens = if fields.has("tokens") { distribution(fields, "tokens") } else { None };
+    let (tokens, joint_output) = match fields.has("joint") {
+        true => fields.table("joint").and_then(|fields| joint(&fields)).unzip(),
+        false if fields.has("tokens") => (distribution(fields, "tokens"), None),
+        false => (None, None),
+    };
     let shared_prefix = match fields.has("shared_prefix") {
         true => Some(shared_prefix(&fields.table("shared_prefix")?)?),
         false => None,
@@ -73,7 +80,22 @@ fn synthetic(fields: &Fields<'_>) -> Option<PromptSource> {
         fields.problems.error(fields.place("shared_prefix"), message, help);
         return None;
     }
-    Some(PromptSource::Tokens(TokenPrompts { tokens, shared_prefix }))
+    Some(PromptSource::Tokens(TokenPrompts { tokens, joint_output, shared_prefix }))
+}
+
+/// Lengths of prompts and of their answers, pair by pair.
+fn joint(fields: &Fields<'_>) -> Option<(Distribution, Distribution)> {
+    let prompts = fields.value("prompt", Field::token_list);
+    let outputs = fields.value("output", Field::token_list);
+    let (tokens, outputs) = (weighted(fields, prompts.clone()), outputs?);
+    let count = prompts?.len();
+    if outputs.len() != count {
+        let message = format!("there are {} answers for {count} prompts", outputs.len());
+        fields.problems.error(fields.place("output"), message, "give each prompt its answer");
+        return None;
+    }
+    let tokens = tokens?;
+    Some((tokens, weighted(fields, Some(outputs))?))
 }
 
 fn shared_prefix(fields: &Fields<'_>) -> Option<SharedPrefix> {
@@ -142,6 +164,17 @@ pub(super) fn cache(
             CachePolicy::Cold
         }
     })
+}
+
+/// Has the rows of data sets counted by the tokenizer in the file at `path` where their lengths are bounded.
+pub(super) fn count_rows_by(workloads: &mut [Workload], path: &Path) {
+    for workload in workloads {
+        if let PromptSource::Dataset(source) = &mut workload.prompt
+            && let Some(bounds) = &mut source.bounds
+        {
+            bounds.tokenizer = Some(path.to_owned());
+        }
+    }
 }
 
 /// How the target's tokens are counted; the outer `None` where that could not be read.

@@ -30,6 +30,17 @@ pub(super) fn write(out: &mut Lines<'_>, key: &str, law: &Distribution) {
     }
 }
 
+/// Pairs of lengths at `key`, with their weights.
+pub(super) fn write_joint(out: &mut Lines<'_>, key: &str, prompts: &Distribution, outputs: &Distribution) {
+    let (Distribution::Values(prompts), Distribution::Values(outputs)) = (prompts, outputs) else { return };
+    let list = |members: Vec<String>| format!("[{}]", members.join(", "));
+    let values = |of: &[(u64, f64)]| list(of.iter().map(|(value, _)| value.to_string()).collect());
+    out.put(&format!("{key}.prompt"), values(prompts));
+    out.put(&format!("{key}.output"), values(outputs));
+    let weights = prompts.iter().map(|(_, weight)| number(*weight)).collect();
+    out.put(&format!("{key}.weights"), list(weights));
+}
+
 enum Parameters {
     Lone(String),
     Named(Vec<(&'static str, String)>),

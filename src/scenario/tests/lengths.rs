@@ -49,7 +49,8 @@ fn workload(text: &str) -> Workload {
 #[test]
 fn prompts_of_tokens_and_what_they_share_are_read_and_written_back() {
     let prompt = |shared_prefix| {
-        PromptSource::Tokens(TokenPrompts { tokens: Distribution::Fixed(8_192), shared_prefix })
+        let tokens = Distribution::Fixed(8_192);
+        PromptSource::Tokens(TokenPrompts { tokens, joint_output: None, shared_prefix })
     };
     assert_eq!(workload("prompt.synthetic.tokens = \"8Ki\"").prompt, prompt(None));
     let prefix = |popularity| Some(SharedPrefix { tokens: 2_048, groups: 16, popularity, fill: true });
@@ -67,6 +68,18 @@ fn prompts_of_tokens_and_what_they_share_are_read_and_written_back() {
         workload("prompt.synthetic = { tokens = 8192, shared_prefix = 64 }").prompt,
         prompt(Some(alone))
     );
+}
+
+#[test]
+fn pairs_of_lengths_are_read_and_written_back() {
+    let joint = workload(
+        "prompt.synthetic.joint = { prompt = [500, \"8Ki\"], output = [400, 50], weights = [3, 0.5] }",
+    );
+    let values = |weighted: &[(u64, f64)]| Distribution::values(weighted).unwrap();
+    let output = values(&[(400, 3.0), (50, 0.5)]);
+    let tokens = values(&[(500, 3.0), (8_192, 0.5)]);
+    let prompts = TokenPrompts { tokens, joint_output: Some(output.clone()), shared_prefix: None };
+    assert_eq!((joint.prompt, joint.max_tokens), (PromptSource::Tokens(prompts), output));
 }
 
 #[test]
