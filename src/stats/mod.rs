@@ -26,6 +26,7 @@ pub mod statistic;
 mod tally;
 pub mod timeline;
 pub mod trend;
+pub mod trial;
 pub mod verdict;
 
 pub use analysis::{Analysis, AnalysisRow};
@@ -43,6 +44,7 @@ pub use slo::{Slo, SloMetric};
 pub use statistic::Statistic;
 pub use tally::{Kept, RowEvents};
 pub use timeline::{PerSecond, TimelineRow};
+pub use trial::Trial;
 pub use verdict::{Figures, Verdict};
 
 #[cfg(test)]
