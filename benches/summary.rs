@@ -132,6 +132,7 @@ fn manifest(rows: u64) -> Manifest {
         objectives: Vec::new(),
         verdict: None,
         points: Vec::new(),
+        capacity: None,
         resumed: Vec::new(),
     }
 }

@@ -5,6 +5,8 @@
 mod analysis;
 #[path = "cli/answers.rs"]
 mod answers;
+#[path = "cli/capacity.rs"]
+mod capacity;
 #[path = "cli/disk.rs"]
 mod disk;
 #[path = "cli/interrupt.rs"]

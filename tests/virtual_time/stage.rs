@@ -468,6 +468,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         objectives: Vec::new(),
         verdict: None,
         points: Vec::new(),
+        capacity: None,
         resumed: Vec::new(),
     }
 }
