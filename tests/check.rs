@@ -234,6 +234,49 @@ fn what_follows_a_phase_that_the_server_ends_is_not_claimed_to_be_known() {
     assert!(!warnings.contains("sends nothing") && !warnings.contains("ends with its data"), "{warnings}");
 }
 
+/// Conversations that go on to the end of their context, some of which begin beyond it.
+const GROWING: &str = r#"
+name = "growing"
+seed = 5
+target.sim.profile = "8b-h100"
+[[workload]]
+name = "talk"
+prompt.synthetic.tokens.uniform = { min = 50, max = 1500 }
+output = { max_tokens = 50, exact = true }
+session.max_context = 1024
+[[phase]]
+name = "p"
+requests = 60
+load.closed = 2
+"#;
+
+#[test]
+fn conversations_that_end_with_their_context_are_previewed_and_kept_as_planned() {
+    let folder = Folder::new(&[("load.toml", GROWING)]);
+    let ended = folder.done(&["check", "load.toml"]);
+    insta::assert_snapshot!(ended.out, @r"
+load.toml: growing → simulated 8b-h100, seed 5
+
+phase  start  end  load     requests  measured  in flight
+p      0s     –    2 users  60        60        at most 2
+
+workload  share    prompt                                              answer, at most
+talk      100.0 %  98 to 1,440 tokens (p50 611, p90 1,404, p99 1,440)  50 tokens
+
+conversations of talk: 1 to 2 turns (p50 1, p90 2, p99 2); each ends before it would pass 1,024 tokens; 18 begin with more and are skipped
+prompts: 43,510 tokens in all, without what turns carry of those before
+answers: at most 3,000 tokens in all
+");
+    let seen = folder.looked_at(&[]);
+    let talk = &seen["preview"]["workloads"][0];
+    assert_eq!((talk["max_context"].as_u64(), talk["turns"]["max"].as_u64()), (Some(1024), Some(2)));
+    folder.done(&["rehearse", "load.toml", "--out", "out", "--quiet"]);
+    let rows = folder.read("out/requests.csv");
+    let too_long =
+        rows.lines().filter(|line| line.contains(",skipped,") && line.contains("max_context: ")).count();
+    assert_eq!(talk["too_long_for_context"].as_u64(), Some(too_long as u64));
+}
+
 /// Steady short requests, and long ones injected among them.
 const MIXED: &str = r#"
 name = "mixed"
@@ -279,6 +322,7 @@ workload  share   prompt       answer, at most
 short     94.3 %  20 words     10 tokens
 long      5.7 %   2,000 words  4 tokens
 
+conversations of short: 3 turns
 answers: at most 3,380 tokens in all
 Times leave out how long each phase drains. Prompts are counted in words: how many tokens they are, the model decides.
 ");
@@ -502,6 +546,42 @@ fn c102_more_requests_than_rows_are_told_before_the_run() {
     assert!(!one("stop", "requests = \"all\"").err.contains("data"));
     assert!(!one("stop", "").err.contains("data"));
     assert!(!one("stop", "duration = \"5m\"\nwarm_up = \"1s\"").err.contains("data"));
+}
+
+#[test]
+fn what_ends_a_phase_early_is_told_with_what_helps() {
+    let one = |workload: &str, phase: &str| {
+        let text = format!(
+            "name = \"l\"\nseed = 1\ntarget.sim.profile = \"8b-h100\"\n[[workload]]\nname = \"w\"\n{workload}\n\
+             [[phase]]\nname = \"p\"\n{phase}\n"
+        );
+        let trace = "{\"timestamp\": 0, \"input_length\": 40, \"output_length\": 2, \"hash_ids\": [1]}\n";
+        Folder::new(&[("load.toml", &text), ("trace.jsonl", trace)]).run(&["check", "load.toml"])
+    };
+    let trace = "prompt.dataset = { path = \"trace.jsonl\", format = \"mooncake\" }";
+    let ended = one(trace, "duration = \"5m\"\nload.trace.workload = \"w\"");
+    assert!(ended.err.contains("shorten `duration`, or lower `speed`"), "{}", ended.err);
+    let expected = "Lengths of `w` are tokens if the server says how many a prompt has, else words.";
+    assert!(ended.out.contains(expected) && ended.out.contains("40 tokens"), "{}", ended.out);
+    assert!(ended.out.contains("prompts: 40 tokens in all"), "{}", ended.out);
+    let needle = "prompt.needle = { depths = [0.5], lengths = [100, 200] }";
+    let ended = one(needle, "requests = 5\nload.closed = 1");
+    assert!(ended.err.contains("raise `repeats` of prompt.needle"), "{}", ended.err);
+    assert!(!ended.err.contains("when_exhausted"), "{}", ended.err);
+}
+
+#[test]
+fn of_several_workloads_those_counted_in_words_are_named() {
+    let workload = |name, prompt| format!("[[workload]]\nname = \"{name}\"\nprompt.synthetic.{prompt}\n");
+    let text = [
+        "name = \"l\"\ntarget.sim.profile = \"8b-h100\"\n".to_owned(),
+        workload("a", "words = 30"),
+        workload("b", "tokens = 30"),
+        workload("c", "words = 3"),
+        "[[phase]]\nname = \"p\"\nrequests = 5\nload.closed = 1\n".to_owned(),
+    ];
+    let ended = Folder::new(&[("load.toml", &text.concat())]).run(&["check", "load.toml"]);
+    assert!(ended.out.contains("\nPrompts of `a`, `c` are counted in words: "), "{}", ended.out);
 }
 
 #[test]

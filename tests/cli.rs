@@ -41,3 +41,5 @@ mod sweep;
 mod target;
 #[path = "cli/usage.rs"]
 mod usage;
+#[path = "cli/verdict.rs"]
+mod verdict;

@@ -2,10 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
 use tonnage::dataset::tokenizer::{Specials, Tokenizer};
+use tonnage::dataset::{Dataset, Source};
+use tonnage::plan::Turn;
+use tonnage::plan::compose::{Form, Measure, Prompts, Salt, System};
+use tonnage::plan::needle::{Filler, Hay};
 use tonnage::prompt::TokenModel;
+use tonnage::protocol::BodyOptions;
+use tonnage::record::{Needle, Planned};
+use tonnage::scenario::{CachePolicy, History};
 use tonnage::seed::Seed;
 
 fn folder() -> PathBuf {
@@ -98,5 +106,93 @@ fn words_that_are_common_need_no_tokenizer() {
             TokenModel::common().extend(&mut text, 500, Some(number), &mut stream);
             assert_eq!(tokenizer.count(&text, Specials::Without), Ok(500), "{file}");
         }
+    }
+}
+
+/// What requests of `prompts` have in common, made of words that `tokenizer` knows.
+fn form(tokenizer: &Tokenizer, prompts: Prompts) -> Form {
+    let count = |text: &str| Some(tokenizer.count(text, Specials::Without).ok()? as u64);
+    let model = TokenModel::counted(count).expect("a tokenizer that knows our words");
+    Form {
+        workload: "w".to_owned(),
+        prompts,
+        system: System::None,
+        measure: Some(Measure::of(model)),
+        cache: CachePolicy::Natural,
+        history: History::None,
+        context: None,
+        options: BodyOptions::default(),
+        checks: false,
+        compares: false,
+    }
+}
+
+#[test]
+fn rows_of_a_real_trace_have_their_tokens_and_share_those_of_their_common_ids() {
+    let trace = folder().join("../traces/mooncake-conversation-first4000.jsonl");
+    let dataset = Arc::new(Dataset::scan(&Source::of(trace)).unwrap());
+    let rows = (0..dataset.rows()).filter_map(|row| Some((row, dataset.row(row).ok()?.size?)));
+    // Of those that fit into a test, some that share more than the first block.
+    let rows = rows.filter(|(_, size)| size.prompt_tokens < 6_000).take(60).collect::<Vec<_>>();
+    let mut shared_most = 0;
+    for file in FILES {
+        let tokenizer = Tokenizer::load(&folder().join(file)).unwrap();
+        let form = form(&tokenizer, Prompts::Rows(Arc::clone(&dataset)));
+        let encode = |(row, size): &(u32, tonnage::dataset::Size)| {
+            let request = u64::from(*row);
+            let planned =
+                Planned { request, session: request, dataset_row: Some(request), ..Planned::default() };
+            let think = std::time::Duration::ZERO;
+            let turn = Turn { planned, think, prompt_tokens: Some(size.prompt_tokens) };
+            let messages = form.opening(Salt(5), &turn).unwrap().messages;
+            tokenizer.encode(&messages[0].content, Specials::Without).unwrap()
+        };
+        let encoded = rows.iter().map(encode).collect::<Vec<_>>();
+        for (i, (_, size)) in rows.iter().enumerate() {
+            assert_eq!(encoded[i].len(), size.prompt_tokens as usize, "{file}");
+            for (j, (_, other)) in rows[..i].iter().enumerate() {
+                let blocks = size.blocks.iter().zip(&other.blocks).take_while(|(one, other)| one == other);
+                let ids = blocks.count();
+                let least = (ids * 512).min(encoded[i].len()).min(encoded[j].len());
+                let common = encoded[i].iter().zip(&encoded[j]).take_while(|(one, other)| one == other);
+                let common = common.count();
+                // Ids that are some hundreds apart may begin with the same word.
+                assert!(common >= least && common < least + 4, "{file}: {common} of {ids} ids");
+                shared_most = shared_most.max(ids);
+            }
+        }
+    }
+    assert!(shared_most > 1, "no rows share more than the first block");
+}
+
+#[test]
+fn prompts_that_hide_needles_have_their_tokens() {
+    let hay = Hay { needles: 3, distractors: 4 };
+    for file in FILES {
+        let tokenizer = Arc::new(Tokenizer::load(&folder().join(file)).unwrap());
+        let counted = Filler::counted(Arc::clone(&tokenizer)).expect("sentences that add up");
+        let plain = form(&tokenizer, Prompts::Needle(hay));
+        let measure = plain.measure.clone().unwrap();
+        let tokens = |filler: &Filler, request: u64, length_tokens: u32| {
+            let measure = Some(Measure { filler: filler.clone(), ..measure.clone() });
+            let form = Form { measure, ..plain.clone() };
+            let needle = Some(Needle { depth: request as f64 / 10.0, length_tokens });
+            let planned = Planned { request, session: request, needle, ..Planned::default() };
+            let think = std::time::Duration::ZERO;
+            let turn = Turn { planned, think, prompt_tokens: Some(length_tokens) };
+            let messages = form.opening(Salt(5), &turn).unwrap().messages;
+            tokenizer.count(&messages[0].content, Specials::Without).unwrap() as u32
+        };
+        for (request, length) in (0..10).zip([200, 201, 333, 512, 1_000, 2_047, 4_096, 8_192, 20_000, 32_768])
+        {
+            assert_eq!(tokens(&counted, request, length), length, "{file}");
+        }
+        // Without the tokenizer all deviate by about as much, which a probe tells: numbers are not all alike.
+        let marks = Filler::of_words(1);
+        let off = (0..10).map(|request| tokens(&marks, request, 300 + 500 * request as u32));
+        let off = off.zip(0..).map(|(counted, request)| counted - (300 + 500 * request)).collect::<Vec<_>>();
+        let (least, most) = (off.iter().min().unwrap(), off.iter().max().unwrap());
+        assert!(most - least <= 10, "{file}: {off:?}");
+        println!("{file}: {off:?}");
     }
 }

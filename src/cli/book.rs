@@ -185,6 +185,7 @@ impl<'a> Facts<'a> {
             lengths: Vec::new(),
             about: scenario.about.clone(),
             objectives: scenario.objectives.iter().map(ObjectiveEntry::from).collect(),
+            thresholds: scenario.thresholds,
             verdict: None,
             points: Vec::new(),
             capacity: None,

@@ -15,14 +15,13 @@ use super::resume::Resume;
 use crate::dataset::tokenizer::Tokenizer;
 use crate::dataset::{Dataset, Source};
 use crate::diagnostic::{Diagnostics, Style};
-use crate::plan::compose::{Form, Prompts, Salt, System};
+use crate::plan::compose::{ContextLimit, Form, Prompts, Salt, System};
 use crate::plan::composer::Composer;
 use crate::plan::shard::Shard;
 use crate::plan::{Plan, row_orders};
 use crate::protocol::BodyOptions;
 use crate::results::ResultsError;
 use crate::results::manifest::Setting;
-use crate::run::calibrate::unmeasured;
 use crate::scenario::{Overrides, PromptSource, Requests, Scenario, SystemText, Template};
 use crate::seed::Seed;
 use crate::sweep::Run;
@@ -217,9 +216,9 @@ impl Prepared {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
                 (PromptSource::Tokens(prompts), _) => {
                     let prefix = prompts.shared_prefix.as_ref();
-                    Prompts::Tokens(unmeasured(prefix.map_or(0, |prefix| prefix.tokens)))
+                    Prompts::Tokens { prefix_tokens: prefix.map_or(0, |prefix| prefix.tokens) }
                 }
-                (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
+                (PromptSource::Needle(form), _) => Prompts::Needle(form.into()),
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
                 (PromptSource::Dataset(_), None) => unreachable!("every data set was scanned above"),
             },
@@ -228,8 +227,13 @@ impl Prepared {
                 Some(SystemText::Text(text) | SystemText::File { text, .. }) => System::Text(text.clone()),
                 Some(SystemText::Tokens(tokens)) => System::Tokens(*tokens),
             },
+            measure: None,
             cache: workload.cache,
             history: workload.history(dataset.as_deref()),
+            context: workload.session.as_ref().and_then(|session| {
+                let tokenizer = self.tokenizer.clone();
+                session.max_context.map(|tokens| ContextLimit { tokens, tokenizer })
+            }),
             options: BodyOptions {
                 model: model.to_owned(),
                 stream: workload.request.stream,

@@ -5,6 +5,7 @@
 //! template adds, and whether a word is a token. Where it counts otherwise, its own number holds.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -13,22 +14,26 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::plan::Turn;
-use crate::plan::compose::{Form, Prompts, Salt, System, TokenPrompts};
+use crate::plan::compose::{Form, Measure, Prompts, Salt, System};
+use crate::plan::needle::Filler;
 use crate::prompt::{Outgoing, TokenModel, all_words};
 use crate::protocol::{Api, BodyOptions};
-use crate::record::{Outcome, Planned, Timeline};
+use crate::record::{Needle, Outcome, Planned, Timeline};
 use crate::scenario::CachePolicy;
 use crate::seed::Seed;
 
 /// Lengths of the probes, in words.
 const PROBES: [u64; 3] = [32, 160, 288];
 
+/// Deviations that differ by no more than this are put down to numbers that are not all as many tokens.
+const FLAT_TOKENS: i64 = 8;
+
 /// Where the words of prompts come from.
 pub enum WordSource<'a> {
     /// Words that are one token in every common vocabulary.
     Common,
     /// A tokenizer of the scenario's.
-    Tokenizer(&'a Tokenizer),
+    Tokenizer(&'a Arc<Tokenizer>),
     /// The server's endpoint at this path.
     Endpoint(String),
 }
@@ -40,7 +45,8 @@ pub struct Calibration {
     pub workload: String,
     /// Where its words come from: `common`, `tokenizer`, `endpoint`.
     pub source: &'static str,
-    /// Tokens that template and instructions add; `None` where the server does not count.
+    /// Tokens that template and instructions add, and to a needle's prompt what its text was not known to have; `None`
+    /// where the server does not count.
     pub overhead_tokens: Option<u64>,
     /// Tokens of a word.
     pub tokens_per_word: f64,
@@ -81,6 +87,40 @@ impl Fit {
     }
 }
 
+/// By how much what a server counts differs from what was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Deviation {
+    /// In the middle of them.
+    middle_tokens: i64,
+    /// From the least to the largest.
+    spread_tokens: i64,
+    /// The largest that the middle leaves, as a share of the length.
+    error_share: f64,
+}
+
+impl Deviation {
+    /// Of lengths asked for and counted.
+    fn of(samples: &[(u64, u64)]) -> Deviation {
+        let mut deviations = samples
+            .iter()
+            .map(|(asked, counted)| counted.cast_signed() - asked.cast_signed())
+            .collect::<Vec<_>>();
+        deviations.sort_unstable();
+        let (Some(least), Some(most)) = (deviations.first(), deviations.last()) else {
+            return Deviation::default();
+        };
+        let middle = deviations[deviations.len() / 2];
+        let left = |(asked, counted): &(u64, u64)| {
+            (counted.cast_signed() - asked.cast_signed() - middle).unsigned_abs() as f64 / *counted as f64
+        };
+        Deviation {
+            middle_tokens: middle,
+            spread_tokens: most - least,
+            error_share: samples.iter().map(left).fold(0.0, f64::max),
+        }
+    }
+}
+
 /// Asks the server what a run needs to know.
 pub struct Calibrator<'a> {
     /// The run's time.
@@ -107,30 +147,48 @@ impl Calibrator<'_> {
         words: &WordSource<'_>,
         notes: &mut Vec<String>,
     ) -> Result<Vec<Calibration>, String> {
-        if !forms.iter().any(|form| matches!(form.prompts, Prompts::Tokens(_))) {
+        if !forms.iter().any(Form::has_lengths) {
             return Ok(Vec::new());
         }
         let (model, source) = self.words(words, notes).await?;
         let mut known: Vec<(BodyOptions, System, bool, Option<Fit>)> = Vec::new();
         let mut calibrations = Vec::new();
-        for form in forms.iter_mut() {
-            let Prompts::Tokens(prompts) = &mut form.prompts else { continue };
-            prompts.model = model.clone();
-            // What a prefix adds is known, and a long one would be probed at length.
-            let prefix_tokens = std::mem::take(&mut prompts.prefix_tokens);
+        for form in forms.iter_mut().filter(|form| form.has_lengths()) {
             let kind = (form.options.clone(), form.system.clone(), form.cache == CachePolicy::Cold);
             let same = known
                 .iter()
                 .find(|(options, system, cold, _)| (options, system, *cold) == (&kind.0, &kind.1, kind.2));
             let fit = match same.map(|(.., fit)| *fit) {
                 Some(fit) => fit,
-                None => self.probe(form, known.len()).await?,
+                None => {
+                    let plain = Form {
+                        // What a prefix adds is known, and a long one would be probed at length.
+                        prompts: Prompts::Tokens { prefix_tokens: 0 },
+                        measure: Some(Measure::of(model.clone())),
+                        ..form.clone()
+                    };
+                    let id = format!("{}", known.len());
+                    match self.probe(&plain, &id, PROBES).await? {
+                        Some(samples) => Some(Fit::of(&samples).ok_or_else(|| {
+                            format!(
+                                "the server counts {samples:?} tokens for so many words, which makes no sense"
+                            )
+                        })?),
+                        None => None,
+                    }
+                }
             };
             known.push((kind.0, kind.1, kind.2, fit));
-            calibrations.push(settle(form, source, fit, notes)?);
-            if let Prompts::Tokens(prompts) = &mut form.prompts {
-                prompts.prefix_tokens = prefix_tokens;
+            let Some(mut calibration) = settle(form, &model, source, fit, notes)? else { continue };
+            if let Prompts::Needle(_) = form.prompts {
+                let counted = match words {
+                    WordSource::Tokenizer(tokenizer) => Filler::counted(Arc::clone(tokenizer)),
+                    WordSource::Common | WordSource::Endpoint(_) => None,
+                };
+                let id = format!("{}-needle", calibrations.len());
+                self.measure_filler(form, counted, &id, &mut calibration).await?;
             }
+            calibrations.push(calibration);
         }
         Ok(calibrations)
     }
@@ -185,17 +243,60 @@ impl Calibrator<'_> {
         tokens.map(|tokens| tokens.len() as u64).ok_or(format!("{path} answers without a list of `tokens`"))
     }
 
-    /// What the server counts of prompts of `form`; `None` where it does not say.
-    async fn probe(&self, form: &Form, which: usize) -> Result<Option<Fit>, String> {
-        let salt = Salt(Seed(self.salt.0).indexed_stream("probe", &form.workload, which as u64).bits());
-        let mut samples = Vec::new();
-        for (number, words) in PROBES.into_iter().enumerate() {
-            let planned = Planned { request: number as u64, session: number as u64, ..Planned::default() };
-            let turn = Turn {
-                planned,
-                think: std::time::Duration::ZERO,
-                prompt_tokens: Some(u32::try_from(words).unwrap_or(u32::MAX)),
+    /// Finds out how many tokens the text is that needles are hidden in. Its words are one each; marks of punctuation may
+    /// be one or none, numbers are as many as any other of their width.
+    async fn measure_filler(
+        &self,
+        form: &mut Form,
+        counted: Option<Filler>,
+        id: &str,
+        calibration: &mut Calibration,
+    ) -> Result<(), String> {
+        let Some(measure) = form.measure.clone() else { return Ok(()) };
+        let fillers = counted.map_or_else(|| vec![Filler::of_words(1), Filler::of_words(0)], |one| vec![one]);
+        let mut best: Option<(Measure, Deviation)> = None;
+        for (tried, filler) in fillers.into_iter().enumerate() {
+            let measure = Measure { filler, ..measure.clone() };
+            let form = Form { measure: Some(measure.clone()), ..form.clone() };
+            let shortest = form.shortest_tokens().unwrap_or_default();
+            let lengths = PROBES.map(|length| shortest + length);
+            let Some(samples) = self.probe(&form, &format!("{id}-{tried}"), lengths).await? else {
+                best.get_or_insert((measure, Deviation::default()));
+                break;
             };
+            let deviation = Deviation::of(&samples);
+            if best.as_ref().is_none_or(|(_, known)| deviation.spread_tokens < known.spread_tokens) {
+                best = Some((measure, deviation));
+            }
+            if deviation.spread_tokens <= FLAT_TOKENS {
+                break;
+            }
+        }
+        if let Some((measure, deviation)) = best {
+            let overhead_tokens = measure.overhead_tokens.saturating_add_signed(deviation.middle_tokens);
+            calibration.overhead_tokens = calibration.overhead_tokens.map(|_| overhead_tokens);
+            calibration.error_share = calibration.error_share.map(|known| known.max(deviation.error_share));
+            form.measure = Some(Measure { overhead_tokens, ..measure });
+        }
+        Ok(())
+    }
+
+    /// Lengths asked for, and what the server counts of prompts of `form` made to them; `None` where it does not say.
+    async fn probe(
+        &self,
+        form: &Form,
+        which: &str,
+        lengths: [u64; 3],
+    ) -> Result<Option<Vec<(u64, u64)>>, String> {
+        let salt = Salt(Seed(self.salt.0).stream("probe", which).bits());
+        let mut samples = Vec::new();
+        for (number, length) in lengths.into_iter().enumerate() {
+            let length_tokens = u32::try_from(length).unwrap_or(u32::MAX);
+            let needle = Some(Needle { depth: 0.5, length_tokens });
+            let (request, session) = (number as u64, number as u64);
+            let planned = Planned { request, session, needle, ..Planned::default() };
+            let (think, prompt_tokens) = (std::time::Duration::ZERO, Some(length_tokens));
+            let turn = Turn { planned, think, prompt_tokens };
             let messages = form.opening(salt, &turn)?.messages;
             let outgoing = Outgoing {
                 id: format!("{}-probe-{which}-{number}", self.id),
@@ -207,16 +308,11 @@ impl Calibrator<'_> {
                 body: Bytes::from(form.options.body(self.api, &messages, 1)),
             };
             match send(self.clock, self.client, &outgoing).await? {
-                Some(tokens) => samples.push((words, tokens)),
+                Some(tokens) => samples.push((length, tokens)),
                 None => return Ok(None),
             }
         }
-        match Fit::of(&samples) {
-            Some(fit) => Ok(Some(fit)),
-            None => {
-                Err(format!("the server counts {samples:?} tokens for so many words, which makes no sense"))
-            }
-        }
+        Ok(Some(samples))
     }
 }
 
@@ -239,18 +335,23 @@ pub async fn send(clock: &Clock, client: &Client, outgoing: &Outgoing) -> Result
     }
 }
 
-/// Takes over what was found for one workload.
+/// Takes over what was found for one workload; `None` where its lengths stay words.
 fn settle(
     form: &mut Form,
+    model: &TokenModel,
     source: &'static str,
     fit: Option<Fit>,
     notes: &mut Vec<String>,
-) -> Result<Calibration, String> {
+) -> Result<Option<Calibration>, String> {
     let workload = form.workload.clone();
-    let Prompts::Tokens(prompts) = &mut form.prompts else {
-        return Err(format!("workload `{workload}` has no lengths in tokens"));
-    };
     let Some(fit) = fit else {
+        if source == "common" && !matches!(form.prompts, Prompts::Tokens { .. }) {
+            notes.push(format!(
+                "the server does not say how many tokens a prompt is, and no tokenizer is named: lengths of `{workload}` \
+                 are counted in words"
+            ));
+            return Ok(None);
+        }
         if source == "common" {
             return Err(format!(
                 "the server does not say how many tokens a prompt is, so prompts of workload `{workload}` cannot be \
@@ -261,15 +362,17 @@ fn settle(
             "the server does not say how many tokens a prompt is: those of `{workload}` are longer than planned by \
              what its template adds"
         ));
-        let tokens_per_word = prompts.model.tokens_per_word();
-        return Ok(Calibration {
+        let tokens_per_word = model.tokens_per_word();
+        form.measure = Some(Measure::of(model.clone()));
+        return Ok(Some(Calibration {
             workload,
             source,
             overhead_tokens: None,
             tokens_per_word,
             error_share: None,
-        });
+        }));
     };
+    let mut model = model.clone();
     if fit.tokens_per_word != 1.0 {
         let [counted, stated] = [256.0, 256.0 * fit.tokens_per_word];
         if source != "common" {
@@ -278,16 +381,16 @@ fn settle(
                  counts {stated:.0}; the server's number holds"
             ));
         }
-        prompts.model = prompts.model.clone().with_tokens_per_word(fit.tokens_per_word);
+        model = model.with_tokens_per_word(fit.tokens_per_word);
     }
-    prompts.overhead_tokens = fit.overhead_tokens;
-    Ok(Calibration {
+    form.measure = Some(Measure { overhead_tokens: fit.overhead_tokens, ..Measure::of(model) });
+    Ok(Some(Calibration {
         workload,
         source,
         overhead_tokens: Some(fit.overhead_tokens),
         tokens_per_word: fit.tokens_per_word,
         error_share: Some(fit.error_share),
-    })
+    }))
 }
 
 /// Of `words`, those that are one token after a blank, found by counting them together and halving where the sum is
@@ -314,11 +417,6 @@ where
     Ok(single)
 }
 
-/// How prompts are made before anything was measured.
-pub fn unmeasured(prefix_tokens: u64) -> TokenPrompts {
-    TokenPrompts { model: TokenModel::common(), overhead_tokens: 0, prefix_tokens }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -334,6 +432,15 @@ mod tests {
         let fit = Fit::of(&[(32, 52), (160, 209), (288, 372)]).unwrap();
         assert_eq!((fit.overhead_tokens, fit.tokens_per_word), (12, 1.25));
         assert!((fit.error_share - 3.0 / 209.0).abs() < 1e-12, "{}", fit.error_share);
+    }
+
+    #[test]
+    fn what_all_deviate_by_is_taken_off_and_the_rest_is_told() {
+        let deviation = Deviation::of(&[(70, 74), (200, 203), (330, 332)]);
+        assert_eq!((deviation.middle_tokens, deviation.spread_tokens), (3, 2));
+        assert!((deviation.error_share - 1.0 / 74.0).abs() < 1e-12);
+        assert_eq!(Deviation::of(&[]), Deviation::default());
+        assert_eq!(Deviation::of(&[(70, 60)]).middle_tokens, -10);
     }
 
     #[test]

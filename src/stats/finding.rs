@@ -84,8 +84,12 @@ pub enum FindingKind {
     Uncounted,
     /// Limits could not be judged.
     SloUnmeasurable,
+    /// Conversations came to the end of their context.
+    ContextFull,
     /// Answers to long prompts are right less often.
     AccuracyFallsWithLength,
+    /// Needles at one depth are found less often than at others.
+    AccuracyFallsWithDepth,
     /// Answers are right less often while much is in flight.
     AccuracyFallsWithLoad,
     /// Answers in which nothing answers.
@@ -211,7 +215,9 @@ impl FindingKind {
             FindingKind::Bursts => "bursts",
             FindingKind::Uncounted => "uncounted",
             FindingKind::SloUnmeasurable => "slo_unmeasurable",
+            FindingKind::ContextFull => "context_full",
             FindingKind::AccuracyFallsWithLength => "accuracy_falls_with_length",
+            FindingKind::AccuracyFallsWithDepth => "accuracy_falls_with_depth",
             FindingKind::AccuracyFallsWithLoad => "accuracy_falls_with_load",
             FindingKind::NoAnswer => "no_answer",
             FindingKind::NoAnswerRisesWithLength => "no_answer_rises_with_length",
@@ -239,6 +245,7 @@ impl FindingKind {
             | FindingKind::Dependent
             | FindingKind::Uncounted
             | FindingKind::SloUnmeasurable
+            | FindingKind::ContextFull
             | FindingKind::Unchecked
             | FindingKind::AnswersForgotten
             | FindingKind::StoppedByErrorsInARow => Measure::Requests,
@@ -283,8 +290,12 @@ impl FindingKind {
             FindingKind::Bursts => "gaps describe a buffer between model and client, not the model",
             FindingKind::Uncounted => "token metrics lack them, and throughputs are lower bounds",
             FindingKind::SloUnmeasurable => "they count as not good though no limit is known to be missed",
+            FindingKind::ContextFull => "conversations are shorter than described",
             FindingKind::AccuracyFallsWithLength => {
                 "more than chance: the model, its context or its cache loses what is far back"
+            }
+            FindingKind::AccuracyFallsWithDepth => {
+                "more than chance: the model, its context or its cache loses what lies there"
             }
             FindingKind::AccuracyFallsWithLoad => "more than chance: the server's answers change under load",
             FindingKind::NoAnswer => "accuracy counts them as not right",
@@ -342,8 +353,14 @@ impl FindingKind {
             FindingKind::Bursts => "turn off buffering in the proxy or gateway on the way",
             FindingKind::Uncounted => "let the server send usage (stream_options)",
             FindingKind::SloUnmeasurable => "limit a metric that this server's answers allow to measure",
+            FindingKind::ContextFull => {
+                "see column `error` of requests.csv; raise max_context, or lower `turns` and the lengths of prompts"
+            }
             FindingKind::AccuracyFallsWithLength => {
                 "see accuracy.csv by length; try again without prefix cache and at low load"
+            }
+            FindingKind::AccuracyFallsWithDepth => {
+                "see accuracy.csv by depth and length; try again without prefix cache and at low load"
             }
             FindingKind::AccuracyFallsWithLoad => {
                 "compare verdicts of the same rows at low load in requests.csv; look at preemptions and precision"
@@ -452,9 +469,14 @@ impl fmt::Display for Finding {
             FindingKind::SloUnmeasurable => {
                 write!(f, "{count} answers lack a metric that [slo] limits")
             }
+            FindingKind::ContextFull => write!(f, "{count} requests were skipped at max_context"),
             FindingKind::AccuracyFallsWithLength => write!(
                 f,
                 "{measured} of answers to the longest third of prompts are right, {threshold} of those to the shortest"
+            ),
+            FindingKind::AccuracyFallsWithDepth => write!(
+                f,
+                "{measured} of answers are right where the needle lay at the worst depth, {threshold} elsewhere"
             ),
             FindingKind::AccuracyFallsWithLoad => write!(
                 f,

@@ -13,8 +13,9 @@ use tempfile::TempDir;
 use tonnage::client::{Client, Connector, Settings};
 use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
+use tonnage::dataset::tokenizer::Tokenizer;
 use tonnage::dataset::{self, Dataset};
-use tonnage::plan::compose::{Form, Prompts, Salt, System, TokenPrompts};
+use tonnage::plan::compose::{ContextLimit, Form, Measure, Prompts, Salt, System};
 use tonnage::plan::composer::Composer;
 use tonnage::plan::shard::Shard;
 use tonnage::plan::{Plan, row_orders};
@@ -26,14 +27,13 @@ use tonnage::results::manifest::{
 };
 use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
-use tonnage::run::calibrate::unmeasured;
 use tonnage::run::stop::{Stop, StopSwitch};
 use tonnage::run::{Ending, Run};
 use tonnage::scenario::{Load, Overrides, Phase, PromptSource, Scenario, SystemText, Transport, parse};
 use tonnage::seed::Seed;
 use tonnage::sim::{Options, Profile, Server, TEMPLATE_TOKENS_PER_MESSAGE};
 use tonnage::stats::analysis::{Known, Step};
-use tonnage::stats::{AnalysisRow, Finding, SummaryRow, TimelineRow};
+use tonnage::stats::{AnalysisRow, Finding, SummaryRow, Thresholds, TimelineRow};
 use tonnage::units::Nanos;
 
 use crate::answer::Answer;
@@ -51,6 +51,7 @@ pub(crate) struct Stage {
     refuses_for: Duration,
     stops: Vec<(Duration, Stop)>,
     shard: Shard,
+    tokenizer: Option<Arc<Tokenizer>>,
 }
 
 /// A run that was made.
@@ -114,7 +115,14 @@ impl Stage {
             refuses_for: Duration::ZERO,
             stops: Vec::new(),
             shard: Shard::WHOLE,
+            tokenizer: None,
         }
+    }
+
+    /// Counts texts with a tokenizer.
+    pub(crate) fn tokenizer(mut self, tokenizer: Tokenizer) -> Stage {
+        self.tokenizer = Some(Arc::new(tokenizer));
+        self
     }
 
     /// Plays one part of the run.
@@ -181,11 +189,9 @@ impl Stage {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
-                (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
+                (PromptSource::Needle(form), _) => Prompts::Needle(form.into()),
                 (PromptSource::Tokens(prompts), _) => {
-                    let prefix = prompts.shared_prefix.map_or(0, |prefix| prefix.tokens);
-                    let template = TEMPLATE_TOKENS_PER_MESSAGE;
-                    Prompts::Tokens(TokenPrompts { overhead_tokens: template, ..unmeasured(prefix) })
+                    Prompts::Tokens { prefix_tokens: prompts.shared_prefix.map_or(0, |prefix| prefix.tokens) }
                 }
                 (_, dataset) => Prompts::Rows(Arc::clone(&dataset.as_ref().unwrap().1)),
             },
@@ -194,8 +200,14 @@ impl Stage {
                 Some(SystemText::Text(text) | SystemText::File { text, .. }) => System::Text(text.clone()),
                 Some(SystemText::Tokens(tokens)) => System::Tokens(*tokens),
             },
+            measure: Some(Measure { overhead_tokens: TEMPLATE_TOKENS_PER_MESSAGE, ..Measure::words() }),
             cache: workload.cache,
             history: workload.history(dataset.as_ref().map(|(_, dataset)| &**dataset)),
+            context: workload
+                .session
+                .as_ref()
+                .and_then(|session| session.max_context)
+                .map(|tokens| ContextLimit { tokens, tokenizer: self.tokenizer.clone() }),
             options: BodyOptions {
                 model: "m".to_owned(),
                 stream: workload.request.stream,
@@ -466,6 +478,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         lengths: Vec::new(),
         about: BTreeMap::new(),
         objectives: Vec::new(),
+        thresholds: Thresholds::default(),
         verdict: None,
         points: Vec::new(),
         capacity: None,

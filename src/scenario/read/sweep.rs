@@ -36,7 +36,7 @@ const TAKEN: [&str; 13] = [
     "n_eff",
 ];
 /// What belongs to the results as a whole.
-const FIXED: [&str; 12] = [
+const FIXED: [&str; 13] = [
     "name",
     "seed",
     "salt",
@@ -49,6 +49,7 @@ const FIXED: [&str; 12] = [
     "model",
     "server",
     "results",
+    "verdict",
 ];
 
 /// A sweep with what each step of each axis sets.
