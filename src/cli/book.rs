@@ -14,11 +14,12 @@ use super::resume::Resume;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{self, json, terminal};
 use crate::results::manifest::{
-    CapacityEntry, ClientEntry, ClockKind, FORMAT, Host, LeftOut, LengthsEntry, PageEntry, PhaseEntry,
-    PointEntry, PointState, ResumeEntry, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
+    ClientEntry, ClockKind, FORMAT, Host, LeftOut, LengthsEntry, PageEntry, PhaseEntry, PointEntry,
+    PointState, ResumeEntry, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
 use crate::results::objectives::{ObjectiveEntry, any_fails, undetermined};
+use crate::results::search::CapacityEntry;
 use crate::results::{Manifest, Place, ResultsError, Writer, points, reader};
 use crate::scenario::{Endpoint, Load, MetricsPage};
 use crate::scrape::track::ScrapeTally;

@@ -7,8 +7,9 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::results::Manifest;
-use crate::results::manifest::{CapacityEntry, FindingEntry, PhaseEntry, PointEntry, ShardEntry, State};
+use crate::results::manifest::{FindingEntry, PhaseEntry, PointEntry, ShardEntry, State};
 use crate::results::objectives::ObjectiveEntry;
+use crate::results::search::CapacityEntry;
 use crate::stats::metrics::{Source, metric};
 use crate::stats::{AnalysisRow, SummaryRow};
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::memory::MemoryEntry;
 use super::objectives::ObjectiveEntry;
+use super::search::{CapacityEntry, StepEntry};
 use crate::stats::objective::Answer;
 use crate::stats::verdict::Figures;
 use crate::stats::{Finding, Slo, SloMetric, Thresholds, Verdict, WorkloadSetup};
@@ -131,43 +132,6 @@ pub struct PointEntry {
     /// What it says in a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<StepEntry>,
-}
-
-/// What a run says of its value in a search.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StepEntry {
-    /// `pass`, `fail` or `unclear`.
-    pub result: String,
-    /// Why: `few_misses`, `many_misses`, `too_few`, `growing`, `stopped`, `invalid`.
-    pub reason: String,
-    /// The objective that decided, or is nearest to it: `ttft_p99`.
-    pub decided_by: Option<String>,
-    /// Requests that missed its bound.
-    pub misses: u64,
-    /// Requests of which it was asked.
-    pub n: u64,
-    /// Independent ones that those are worth in the test; none of too few.
-    pub n_eff: Option<f64>,
-    /// How long its measured phase offered load, warm-up included.
-    pub offered_s: f64,
-}
-
-/// What a search came to.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct CapacityEntry {
-    /// The key.
-    pub key: String,
-    /// The highest value at which every objective holds; none where none was found.
-    pub holds: Option<f64>,
-    /// The longest that it was offered for and held, warm-up included, in seconds.
-    pub held_s: Option<f64>,
-    /// The lowest value above it at which one does not.
-    pub fails: Option<f64>,
-    /// The lowest and the highest value between the two whose longest runs did not tell.
-    #[serde(default)]
-    pub unclear: Option<(f64, f64)>,
-    /// Why the two are further apart than wanted, and what to do.
-    pub undetermined: Option<String>,
 }
 
 /// An axis of a sweep at one of its steps.
