@@ -505,6 +505,42 @@ fn c102_more_requests_than_rows_are_told_before_the_run() {
 }
 
 #[test]
+fn what_ends_a_phase_early_is_told_with_what_helps() {
+    let one = |workload: &str, phase: &str| {
+        let text = format!(
+            "name = \"l\"\nseed = 1\ntarget.sim.profile = \"8b-h100\"\n[[workload]]\nname = \"w\"\n{workload}\n\
+             [[phase]]\nname = \"p\"\n{phase}\n"
+        );
+        let trace = "{\"timestamp\": 0, \"input_length\": 40, \"output_length\": 2, \"hash_ids\": [1]}\n";
+        Folder::new(&[("load.toml", &text), ("trace.jsonl", trace)]).run(&["check", "load.toml"])
+    };
+    let trace = "prompt.dataset = { path = \"trace.jsonl\", format = \"mooncake\" }";
+    let ended = one(trace, "duration = \"5m\"\nload.trace.workload = \"w\"");
+    assert!(ended.err.contains("shorten `duration`, or lower `speed`"), "{}", ended.err);
+    let expected = "Lengths of `w` are tokens if the server says how many a prompt has, else words.";
+    assert!(ended.out.contains(expected) && ended.out.contains("40 tokens"), "{}", ended.out);
+    assert!(ended.out.contains("prompts: 40 tokens in all"), "{}", ended.out);
+    let needle = "prompt.needle = { depths = [0.5], lengths = [100, 200] }";
+    let ended = one(needle, "requests = 5\nload.closed = 1");
+    assert!(ended.err.contains("raise `repeats` of prompt.needle"), "{}", ended.err);
+    assert!(!ended.err.contains("when_exhausted"), "{}", ended.err);
+}
+
+#[test]
+fn of_several_workloads_those_counted_in_words_are_named() {
+    let workload = |name, prompt| format!("[[workload]]\nname = \"{name}\"\nprompt.synthetic.{prompt}\n");
+    let text = [
+        "name = \"l\"\ntarget.sim.profile = \"8b-h100\"\n".to_owned(),
+        workload("a", "words = 30"),
+        workload("b", "tokens = 30"),
+        workload("c", "words = 3"),
+        "[[phase]]\nname = \"p\"\nrequests = 5\nload.closed = 1\n".to_owned(),
+    ];
+    let ended = Folder::new(&[("load.toml", &text.concat())]).run(&["check", "load.toml"]);
+    assert!(ended.out.contains("\nPrompts of `a`, `c` are counted in words: "), "{}", ended.out);
+}
+
+#[test]
 fn what_would_spoil_a_run_is_said_before_it() {
     let warned = |set: &[&str]| {
         let folder = folder();

@@ -2,10 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::Value;
 use tonnage::dataset::tokenizer::{Specials, Tokenizer};
+use tonnage::dataset::{Dataset, Source};
+use tonnage::plan::Turn;
+use tonnage::plan::compose::{Form, Measure, Prompts, Salt, System};
 use tonnage::prompt::TokenModel;
+use tonnage::protocol::BodyOptions;
+use tonnage::record::Planned;
+use tonnage::scenario::{CachePolicy, History};
 use tonnage::seed::Seed;
 
 fn folder() -> PathBuf {
@@ -99,4 +106,59 @@ fn words_that_are_common_need_no_tokenizer() {
             assert_eq!(tokenizer.count(&text, Specials::Without), Ok(500), "{file}");
         }
     }
+}
+
+/// What requests of `prompts` have in common, made of words that `tokenizer` knows.
+fn form(tokenizer: &Tokenizer, prompts: Prompts) -> Form {
+    let count = |text: &str| Some(tokenizer.count(text, Specials::Without).ok()? as u64);
+    let model = TokenModel::counted(count).expect("a tokenizer that knows our words");
+    Form {
+        workload: "w".to_owned(),
+        prompts,
+        system: System::None,
+        measure: Some(Measure { model, overhead_tokens: 0 }),
+        cache: CachePolicy::Natural,
+        history: History::None,
+        options: BodyOptions::default(),
+        checks: false,
+        compares: false,
+    }
+}
+
+#[test]
+fn rows_of_a_real_trace_have_their_tokens_and_share_those_of_their_common_ids() {
+    let trace = folder().join("../traces/mooncake-conversation-first4000.jsonl");
+    let dataset = Arc::new(Dataset::scan(&Source::of(trace)).unwrap());
+    let rows = (0..dataset.rows()).filter_map(|row| Some((row, dataset.row(row).ok()?.size?)));
+    // Of those that fit into a test, some that share more than the first block.
+    let rows = rows.filter(|(_, size)| size.prompt_tokens < 6_000).take(60).collect::<Vec<_>>();
+    let mut shared_most = 0;
+    for file in FILES {
+        let tokenizer = Tokenizer::load(&folder().join(file)).unwrap();
+        let form = form(&tokenizer, Prompts::Rows(Arc::clone(&dataset)));
+        let encode = |(row, size): &(u32, tonnage::dataset::Size)| {
+            let request = u64::from(*row);
+            let planned =
+                Planned { request, session: request, dataset_row: Some(request), ..Planned::default() };
+            let think = std::time::Duration::ZERO;
+            let turn = Turn { planned, think, prompt_tokens: Some(size.prompt_tokens) };
+            let messages = form.opening(Salt(5), &turn).unwrap().messages;
+            tokenizer.encode(&messages[0].content, Specials::Without).unwrap()
+        };
+        let encoded = rows.iter().map(encode).collect::<Vec<_>>();
+        for (i, (_, size)) in rows.iter().enumerate() {
+            assert_eq!(encoded[i].len(), size.prompt_tokens as usize, "{file}");
+            for (j, (_, other)) in rows[..i].iter().enumerate() {
+                let blocks = size.blocks.iter().zip(&other.blocks).take_while(|(one, other)| one == other);
+                let ids = blocks.count();
+                let least = (ids * 512).min(encoded[i].len()).min(encoded[j].len());
+                let common = encoded[i].iter().zip(&encoded[j]).take_while(|(one, other)| one == other);
+                let common = common.count();
+                // Ids that are some hundreds apart may begin with the same word.
+                assert!(common >= least && common < least + 4, "{file}: {common} of {ids} ids");
+                shared_most = shared_most.max(ids);
+            }
+        }
+    }
+    assert!(shared_most > 1, "no rows share more than the first block");
 }

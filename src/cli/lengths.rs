@@ -11,10 +11,11 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::diagnostic::{Diagnostic, Diagnostics};
+use crate::plan::compose::Form;
 use crate::plan::composer::Composer;
 use crate::results::manifest::LengthsEntry;
 use crate::run::calibrate::{Calibration, Calibrator, WordSource, send};
-use crate::scenario::{Scenario, TargetUrl, TokenizerSource};
+use crate::scenario::{PromptSource, Scenario, TargetUrl, TokenizerSource};
 use crate::sim::Tokenize;
 use crate::sweep::Run;
 
@@ -72,7 +73,7 @@ pub(super) async fn composer(
             "count prompts in words (prompt.synthetic.words), or name a tokenizer with target.tokenizer";
         Failure::new(Exit::Unreachable, format!("{why}\n  help: {help}"))
     })?;
-    calibrations.iter().for_each(|known| notes.extend(shortened(&prepared.scenario, &forms, known)));
+    calibrations.iter().for_each(|known| notes.extend(shortened(prepared, &forms, known)));
     if !quiet {
         notes.iter().for_each(|note| say(&format!("warning: {note}")));
     }
@@ -116,26 +117,24 @@ pub(super) async fn reset_cache(client: &Client, root: &str) -> Result<(), Failu
 }
 
 /// Says which lengths cannot be had because template, instructions and prefix are longer.
-fn shortened(
-    scenario: &Scenario,
-    forms: &[crate::plan::compose::Form],
-    known: &Calibration,
-) -> Option<String> {
-    use crate::plan::compose::Prompts;
-    use crate::scenario::PromptSource;
+fn shortened(prepared: &Prepared, forms: &[Form], known: &Calibration) -> Option<String> {
     let form = forms.iter().find(|form| form.workload == known.workload)?;
-    let workload = scenario.workloads.iter().find(|workload| workload.name == known.workload)?;
-    let (Prompts::Tokens(made), PromptSource::Tokens(asked)) = (&form.prompts, &workload.prompt) else {
-        return None;
+    let mut workloads = prepared.scenario.workloads.iter().zip(&prepared.datasets);
+    let (workload, dataset) = workloads.find(|(workload, _)| workload.name == known.workload)?;
+    let least = match (&workload.prompt, dataset) {
+        (PromptSource::Tokens(asked), _) => Some(asked.tokens.min()),
+        (PromptSource::Dataset(_), Some(dataset)) => {
+            dataset.lengths().iter().filter_map(|lengths| lengths.prompt).min().map(u64::from)
+        }
+        _ => None,
     };
-    let shortest = made.shortest_tokens();
-    (asked.tokens.min() < shortest).then(|| {
-        format!(
-            "prompts of `{}` have at least {shortest} tokens ({} of them template and instructions): shorter ones are \
-             made so long",
-            known.workload, made.overhead_tokens
-        )
-    })
+    let shortest = form.shortest_tokens().filter(|shortest| least.is_some_and(|least| least < *shortest))?;
+    let of_template = known.overhead_tokens.unwrap_or_default();
+    Some(format!(
+        "prompts of `{}` have at least {shortest} tokens ({of_template} of them template and instructions): shorter ones \
+         are made so long",
+        known.workload
+    ))
 }
 
 fn entry(calibration: Calibration, run: Option<Run>) -> LengthsEntry {

@@ -20,7 +20,6 @@ use crate::plan::shard::Shard;
 use crate::plan::{Plan, row_orders};
 use crate::protocol::BodyOptions;
 use crate::results::ResultsError;
-use crate::run::calibrate::unmeasured;
 use crate::scenario::{Overrides, PromptSource, Requests, Scenario, SystemText};
 use crate::seed::Seed;
 use crate::sweep::Run;
@@ -181,7 +180,7 @@ impl Prepared {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
                 (PromptSource::Tokens(prompts), _) => {
                     let prefix = prompts.shared_prefix.as_ref();
-                    Prompts::Tokens(unmeasured(prefix.map_or(0, |prefix| prefix.tokens)))
+                    Prompts::Tokens { prefix_tokens: prefix.map_or(0, |prefix| prefix.tokens) }
                 }
                 (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
@@ -192,6 +191,7 @@ impl Prepared {
                 Some(SystemText::Text(text) | SystemText::File { text, .. }) => System::Text(text.clone()),
                 Some(SystemText::Tokens(tokens)) => System::Tokens(*tokens),
             },
+            measure: None,
             cache: workload.cache,
             history: workload.history(dataset.as_deref()),
             options: BodyOptions {

@@ -186,6 +186,13 @@ impl Dataset {
         &self.lengths
     }
 
+    /// The mean length that rows state for their prompts, in tokens; `None` where they are texts.
+    pub fn mean_prompt_tokens(&self) -> Option<f64> {
+        let stated = self.lengths.iter().map(|lengths| lengths.prompt.map(u64::from));
+        Some(stated.sum::<Option<u64>>()? as f64 / self.lengths.len().max(1) as f64)
+            .filter(|_| self.is_sized())
+    }
+
     /// When each row was sent, from the first of the file, ascending; empty where rows have no times.
     pub fn times(&self) -> &[Duration] {
         &self.times

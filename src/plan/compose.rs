@@ -27,15 +27,19 @@ const SALT_WORDS: u64 = 16;
 pub struct Salt(pub u64);
 
 /// Where the prompts of one workload come from.
+#[derive(Clone)]
 pub enum Prompts {
     /// This many words, drawn for each request.
     Synthetic {
         /// Words a prompt.
         words: u64,
     },
-    /// Words that are as many tokens as the plan says.
-    Tokens(TokenPrompts),
-    /// Rows of a data set.
+    /// Text of as many tokens as the plan says.
+    Tokens {
+        /// Tokens that all prompts of a group begin with; 0 for none.
+        prefix_tokens: u64,
+    },
+    /// Rows of a data set, or of a trace.
     Rows(Arc<Dataset>),
     /// Needles in text of our own.
     Needle {
@@ -44,20 +48,19 @@ pub enum Prompts {
     },
 }
 
-/// How prompts of a planned length are made.
-pub struct TokenPrompts {
+/// How prompts of a length in tokens are made.
+#[derive(Clone, Debug)]
+pub struct Measure {
     /// What they are made of.
     pub model: TokenModel,
     /// Tokens that the template and the system text add to the first request of a session.
     pub overhead_tokens: u64,
-    /// Tokens that all prompts of a group begin with; 0 for none.
-    pub prefix_tokens: u64,
 }
 
-impl TokenPrompts {
-    /// The shortest prompt there is: one token of its own.
-    pub fn shortest_tokens(&self) -> u64 {
-        self.overhead_tokens + self.prefix_tokens + 1
+impl Measure {
+    /// A token a word and nothing around them: lengths are then words.
+    pub fn words() -> Measure {
+        Measure { model: TokenModel::common(), overhead_tokens: 0 }
     }
 }
 
@@ -73,6 +76,7 @@ pub enum System {
 }
 
 /// What the requests of one workload have in common.
+#[derive(Clone)]
 pub struct Form {
     /// The workload's name.
     pub workload: String,
@@ -80,6 +84,8 @@ pub struct Form {
     pub prompts: Prompts,
     /// The instructions before them.
     pub system: System,
+    /// How its lengths become tokens; `None` where they are counted in words.
+    pub measure: Option<Measure>,
     /// What of them a server's prefix cache may know.
     pub cache: CachePolicy,
     /// What a turn carries of those before it.
@@ -122,7 +128,7 @@ impl Form {
             (Prompts::Rows(dataset), Some(row)) => {
                 let row = dataset.row(row as u32).map_err(|error| error.to_string())?;
                 if let Some(size) = &row.size {
-                    return Ok(Opening::made_up(system, sized(salt, &self.workload, index(turn), size)));
+                    return Ok(Opening::made_up(system, self.sized(salt, turn, is_first, size)));
                 }
                 let mut script = VecDeque::from(row.turns);
                 let first = script.pop_front().ok_or("the row has no turn")?;
@@ -139,8 +145,8 @@ impl Form {
                 let stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
                 Opening::made_up(system, synthetic(stream, *words))
             }
-            (Prompts::Tokens(prompts), _) => {
-                Opening::made_up(system, self.text_of(prompts, salt, turn, is_first))
+            (Prompts::Tokens { prefix_tokens }, _) => {
+                Opening::made_up(system, self.text_of(*prefix_tokens, salt, turn, is_first))
             }
         };
         opening.messages.splice(0..0, opening.system.clone());
@@ -153,7 +159,7 @@ impl Form {
     /// Puts words of the request's own before what it would share with others against its policy: at its very
     /// beginning where it must share nothing, before the row where only the instructions are to be shared.
     pub fn set_apart(&self, salt: Salt, turn: &Turn, messages: &mut [Message]) {
-        let is_row = matches!(self.prompts, Prompts::Rows(_));
+        let is_row = matches!(self.prompts, Prompts::Rows(_)) && !self.is_sized();
         let place = match (self.cache, &self.system) {
             (CachePolicy::Natural, _) => None,
             // Made up, and each request's own already.
@@ -166,6 +172,44 @@ impl Form {
         if let Some(message) = place.and_then(|place| messages.get_mut(place)) {
             message.content.insert_str(0, &self.salt_block(salt, turn));
         }
+    }
+
+    /// Whether its rows state lengths in place of texts.
+    pub fn is_sized(&self) -> bool {
+        matches!(&self.prompts, Prompts::Rows(dataset) if dataset.is_sized())
+    }
+
+    /// Whether its prompts are to be as long as something says in tokens.
+    pub fn has_lengths(&self) -> bool {
+        match &self.prompts {
+            Prompts::Tokens { .. } => true,
+            Prompts::Rows(_) => self.is_sized(),
+            Prompts::Synthetic { .. } | Prompts::Needle { .. } => false,
+        }
+    }
+
+    /// The shortest prompt that can be made, one token of its own; `None` where lengths are no tokens.
+    pub fn shortest_tokens(&self) -> Option<u64> {
+        let measure = self.measure.as_ref().filter(|_| self.has_lengths())?;
+        Some(measure.overhead_tokens + self.prefix_tokens() + 1)
+    }
+
+    fn prefix_tokens(&self) -> u64 {
+        match &self.prompts {
+            Prompts::Tokens { prefix_tokens } => *prefix_tokens,
+            Prompts::Synthetic { .. } | Prompts::Rows(_) | Prompts::Needle { .. } => 0,
+        }
+    }
+
+    fn overhead_tokens(&self) -> u64 {
+        self.measure.as_ref().map_or(0, |measure| measure.overhead_tokens)
+    }
+
+    /// Tokens that are left of a turn's length for its text.
+    fn own_tokens(&self, turn: &Turn, is_first: bool) -> u64 {
+        let tokens = u64::from(turn.prompt_tokens.unwrap_or(1));
+        let taken = if is_first { self.overhead_tokens() + self.prefix_tokens() } else { 0 };
+        tokens.saturating_sub(taken).max(1)
     }
 
     fn system(&self, salt: Salt, turn: &Turn) -> Option<Message> {
@@ -185,30 +229,53 @@ impl Form {
     }
 
     /// A text that makes the prompt as long as it is planned.
-    fn text_of(&self, prompts: &TokenPrompts, salt: Salt, turn: &Turn, is_first: bool) -> String {
-        let tokens = u64::from(turn.prompt_tokens.unwrap_or(1));
+    fn text_of(&self, prefix_tokens: u64, salt: Salt, turn: &Turn, is_first: bool) -> String {
         let mut content = String::new();
-        let mut taken = 0;
-        if is_first {
-            taken = prompts.overhead_tokens + prompts.prefix_tokens;
-            self.add_prefix(&mut content, salt, turn, prompts);
+        if is_first && prefix_tokens > 0 {
+            self.add_prefix(&mut content, salt, turn, prefix_tokens);
         }
-        let mut stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
-        let own = tokens.saturating_sub(taken).max(1);
-        prompts.model.extend(&mut content, own, Some(self.number(salt, turn)), &mut stream);
+        self.add_own(&mut content, salt, turn, is_first);
         content
     }
 
-    /// The beginning that the prompts of a group share; a cold one is as long, and each request's own.
-    fn add_prefix(&self, content: &mut String, salt: Salt, turn: &Turn, prompts: &TokenPrompts) {
-        if prompts.prefix_tokens == 0 {
-            return;
+    /// A text of the length that a trace states: each of its blocks by its id alone, so that equal ids are equal
+    /// tokens in every request, process and machine; without ids, and where nothing is to be shared, it is like no
+    /// other.
+    ///
+    /// What a template adds is taken off the end, so that the blocks before it keep their length.
+    fn sized(&self, salt: Salt, turn: &Turn, is_first: bool, size: &Size) -> String {
+        let mut text = String::new();
+        if size.blocks.is_empty() || self.cache == CachePolicy::Cold {
+            self.add_own(&mut text, salt, turn, is_first);
+            return text;
         }
+        let (model, tokens) = (self.model(), self.own_tokens(turn, is_first));
+        let mut begun = 0;
+        for id in &size.blocks {
+            let end = tokens.min(begun + u64::from(size.block_tokens));
+            // Borders are rounded, not lengths, so that no error adds up.
+            let words = model.words(end) - model.words(begun);
+            let mut stream = Seed(salt.0).indexed_stream("blocks", &self.workload, *id);
+            model.extend_by_words(&mut text, words, Some(*id), &mut stream);
+            begun = end;
+        }
+        text
+    }
+
+    /// Adds the part of a text that no other request has.
+    fn add_own(&self, content: &mut String, salt: Salt, turn: &Turn, is_first: bool) {
+        let mut stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
+        let own = self.own_tokens(turn, is_first);
+        self.model().extend(content, own, Some(self.number(salt, turn)), &mut stream);
+    }
+
+    /// The beginning that the prompts of a group share; a cold one is as long, and each request's own.
+    fn add_prefix(&self, content: &mut String, salt: Salt, turn: &Turn, prefix_tokens: u64) {
         let own = Some(self.number(salt, turn)).filter(|_| self.cache == CachePolicy::Cold);
         let group = u64::from(turn.planned.prefix_group.unwrap_or_default());
         let purpose = if own.is_some() { "cold prefix" } else { "prefix" };
         let mut stream = Seed(salt.0).indexed_stream(purpose, &self.workload, own.unwrap_or(group));
-        prompts.model.extend(content, prompts.prefix_tokens, Some(own.unwrap_or(group)), &mut stream);
+        self.model().extend(content, prefix_tokens, Some(own.unwrap_or(group)), &mut stream);
     }
 
     /// A number that no other request of the run has.
@@ -222,16 +289,16 @@ impl Form {
     /// A template's tokens are taken to follow the text of each message, as many after one as after another: what of
     /// them stands before the text is alike in all prompts, and moves the borders of blocks by less than it is long.
     pub fn blocks(&self, messages: &[Message], block_tokens: u64) -> Option<Arc<[u64]>> {
-        let Prompts::Tokens(prompts) = &self.prompts else { return None };
+        let measure = self.measure.as_ref().filter(|_| self.has_lengths())?;
         let system_tokens = match &self.system {
             System::None => 0,
             System::Tokens(tokens) => *tokens,
             System::Text(_) => return None,
         };
-        if !prompts.model.is_exact() {
+        if !measure.model.is_exact() {
             return None;
         }
-        let template_tokens = prompts.overhead_tokens.saturating_sub(system_tokens);
+        let template_tokens = measure.overhead_tokens.saturating_sub(system_tokens);
         let mut hasher = BlockHasher::new(block_tokens);
         for message in messages {
             message.content.split_whitespace().for_each(|word| hasher.push_word(word));
@@ -250,10 +317,7 @@ impl Form {
     }
 
     fn model(&self) -> TokenModel {
-        match &self.prompts {
-            Prompts::Tokens(prompts) => prompts.model.clone(),
-            _ => TokenModel::common(),
-        }
+        self.measure.as_ref().map_or_else(TokenModel::common, |measure| measure.model.clone())
     }
 }
 
@@ -266,23 +330,6 @@ fn index(turn: &Turn) -> u64 {
 fn synthetic(mut stream: Stream, count: u64) -> String {
     let mut text = String::with_capacity(count as usize * 6);
     append(&mut text, &mut stream, count);
-    text
-}
-
-/// A prompt of the length that a trace states: each of its blocks by its id alone, so that equal ids are equal
-/// words in every request, process and machine; without ids it is like no other.
-fn sized(salt: Salt, workload: &str, request: u64, size: &Size) -> String {
-    if size.blocks.is_empty() {
-        let stream = Seed(salt.0).indexed_stream("words", workload, request);
-        return synthetic(stream, size.prompt_tokens.into());
-    }
-    let mut left = size.prompt_tokens;
-    let mut text = String::with_capacity(left as usize * 6);
-    for id in &size.blocks {
-        let count = left.min(size.block_tokens);
-        append(&mut text, &mut Seed(salt.0).indexed_stream("blocks", workload, *id), count.into());
-        left -= count;
-    }
     text
 }
 

@@ -147,11 +147,7 @@ struct Recipe {
 impl Composer {
     /// A composer for `plan`; `forms` are those of its workloads, in order. Ids of requests begin with `id`.
     pub fn new(plan: Plan, api: Api, forms: Vec<Form>, salt: Salt, id: String) -> Composer {
-        let shortest = forms.iter().map(|form| match &form.prompts {
-            Prompts::Tokens(prompts) => prompts.shortest_tokens(),
-            Prompts::Synthetic { .. } | Prompts::Rows(_) | Prompts::Needle { .. } => 0,
-        });
-        let plan = plan.no_shorter_than(shortest.collect());
+        let plan = plan.no_shorter_than(forms.iter().map(Form::shortest_tokens).collect());
         let (natural, block_tokens) = (Salt(plan.seed.0), plan.scenario.block_tokens());
         let recipe = Arc::new(Recipe { api, forms, salt, natural, id, block_tokens });
         Composer { phase_start: plan.clone(), plan, composed: Vec::new(), recipe }
@@ -285,9 +281,9 @@ impl Recipe {
     }
 
     fn salt(&self, form: &Form) -> Salt {
-        // What a needle says is known by the run's salt alone.
-        let is_natural =
-            form.cache == CachePolicy::Natural && !matches!(form.prompts, Prompts::Needle { .. });
+        // What a needle says, and what fills the lengths of a trace, is known by the run's salt alone.
+        let is_made_up = matches!(form.prompts, Prompts::Needle { .. }) || form.is_sized();
+        let is_natural = form.cache == CachePolicy::Natural && !is_made_up;
         if is_natural { self.natural } else { self.salt }
     }
 

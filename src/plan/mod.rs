@@ -90,8 +90,8 @@ pub struct Plan {
     rows: Vec<Option<RowOrder>>,
     /// Sessions so far of each workload whose prompts take their beginnings in turn.
     rounds: Vec<u64>,
-    /// The shortest prompt that each workload can have, in tokens.
-    shortest: Vec<u64>,
+    /// The shortest prompt that each workload can have, in tokens; `None` where its lengths are counted in words.
+    shortest: Vec<Option<u64>>,
     /// Those of the main loads, which follow one another.
     main: Numbers,
     /// Whether a main load has ended whose number of sessions was for the server to decide.
@@ -104,14 +104,15 @@ impl Plan {
     /// The plan of `scenario` under `seed`. `rows` has the row order of each workload that draws on a data set.
     pub fn new(scenario: Arc<Scenario>, seed: Seed, rows: Vec<Option<RowOrder>>) -> Plan {
         let main = Numbers::default();
-        let (rounds, shortest) = (vec![0; rows.len()], vec![0; rows.len()]);
+        let (rounds, shortest) = (vec![0; rows.len()], vec![Some(0); rows.len()]);
         let (shard, loads) = (Shard::WHOLE, Vec::new());
         Plan { seed, scenario, shard, rows, rounds, shortest, main, unknown: false, loads }
     }
 
-    /// The same plan, in which no prompt of a workload is planned shorter than it can be made.
+    /// The same plan, in which no prompt of a workload is planned shorter than it can be made. `None` is for a workload
+    /// whose lengths are no tokens, so that none are planned.
     #[must_use]
-    pub fn no_shorter_than(self, shortest: Vec<u64>) -> Plan {
+    pub fn no_shorter_than(self, shortest: Vec<Option<u64>>) -> Plan {
         Plan { shortest, ..self }
     }
 
@@ -266,19 +267,21 @@ impl Plan {
                 Some((law, stream)) if turn > 0 => law.sample(stream),
                 _ => Duration::ZERO,
             };
-            let of_row = row.filter(|_| workload.uses_output_tokens()).and_then(|row| {
-                rows.as_ref().and_then(|rows| rows.lengths(row)).and_then(|lengths| lengths.output)
-            });
+            let stated = row.and_then(|row| rows.as_ref()?.lengths(row));
+            let of_row = stated.filter(|_| workload.uses_output_tokens()).and_then(|lengths| lengths.output);
             let mut lengths = seed.indexed_stream("output", &workload.name, step(session, turn));
             let is_whole = turn == 0 || form.is_none_or(|form| form.history == History::None);
-            let prompt_tokens = match &workload.prompt {
+            let wanted = match &workload.prompt {
                 PromptSource::Tokens(prompts) => {
                     let mut lengths = seed.indexed_stream("prompt", &workload.name, step(session, turn));
-                    let drawn = prompts.tokens.sample(&mut lengths);
-                    Some(if is_whole { drawn.max(self.shortest[index]) } else { drawn } as u32)
+                    Some(prompts.tokens.sample(&mut lengths) as u32)
                 }
-                PromptSource::Synthetic { .. } | PromptSource::Dataset(_) | PromptSource::Needle(_) => None,
+                PromptSource::Dataset(_) => stated.and_then(|lengths| lengths.prompt),
+                PromptSource::Synthetic { .. } | PromptSource::Needle(_) => None,
             };
+            let shortest = self.shortest[index];
+            let least = shortest.filter(|_| is_whole).unwrap_or(0);
+            let prompt_tokens = wanted.map(|wanted| u64::from(wanted).max(least) as u32);
             let planned = Planned {
                 request: load.numbers.request,
                 session,
@@ -289,7 +292,7 @@ impl Plan {
                 needle: row.zip(cells).and_then(|(cell, form)| form.cell(cell)),
                 output_tokens_planned: of_row
                     .or_else(|| Some(workload.max_tokens.sample(&mut lengths) as u32)),
-                prompt_tokens_planned: prompt_tokens.filter(|_| is_whole),
+                prompt_tokens_planned: prompt_tokens.filter(|_| is_whole && shortest.is_some()),
                 prefix_group: prefix.map(|(group, _)| group),
                 prefix_tokens: prefix.map(|(_, tokens)| tokens),
             };

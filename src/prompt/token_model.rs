@@ -88,8 +88,16 @@ impl TokenModel {
     /// Appends a text of `tokens` tokens, at least one word, drawn from `stream`. Texts of different `number` differ
     /// from their first words on: a number is written in words before any are drawn.
     pub fn extend(&self, text: &mut String, tokens: u64, number: Option<u64>, stream: &mut Stream) {
-        let count = (tokens as f64 / self.tokens_per_word).round().max(1.0);
-        let count = if self.is_exact() { tokens.max(1) } else { count as u64 };
+        self.extend_by_words(text, self.words(tokens).max(1), number, stream);
+    }
+
+    /// How many words have so many tokens, as nearly as can be.
+    pub fn words(&self, tokens: u64) -> u64 {
+        if self.is_exact() { tokens } else { (tokens as f64 / self.tokens_per_word).round() as u64 }
+    }
+
+    /// Appends a text of `count` words, as [`TokenModel::extend`] does.
+    pub fn extend_by_words(&self, text: &mut String, count: u64, number: Option<u64>, stream: &mut Stream) {
         text.reserve(usize::try_from(count).unwrap_or(usize::MAX).saturating_mul(6).min(64 << 20));
         let mut code = number.unwrap_or_default();
         for i in 0..count {

@@ -262,6 +262,7 @@ mod tests {
             workload: "chat".into(),
             prompts,
             system: System::None,
+            measure: None,
             cache: CachePolicy::Cold,
             history: History::None,
             options,

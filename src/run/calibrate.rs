@@ -13,7 +13,7 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::plan::Turn;
-use crate::plan::compose::{Form, Prompts, Salt, System, TokenPrompts};
+use crate::plan::compose::{Form, Measure, Prompts, Salt, System};
 use crate::prompt::{Outgoing, TokenModel, all_words};
 use crate::protocol::{Api, BodyOptions};
 use crate::record::{Outcome, Planned, Timeline};
@@ -107,30 +107,31 @@ impl Calibrator<'_> {
         words: &WordSource<'_>,
         notes: &mut Vec<String>,
     ) -> Result<Vec<Calibration>, String> {
-        if !forms.iter().any(|form| matches!(form.prompts, Prompts::Tokens(_))) {
+        if !forms.iter().any(Form::has_lengths) {
             return Ok(Vec::new());
         }
         let (model, source) = self.words(words, notes).await?;
         let mut known: Vec<(BodyOptions, System, bool, Option<Fit>)> = Vec::new();
         let mut calibrations = Vec::new();
-        for form in forms.iter_mut() {
-            let Prompts::Tokens(prompts) = &mut form.prompts else { continue };
-            prompts.model = model.clone();
-            // What a prefix adds is known, and a long one would be probed at length.
-            let prefix_tokens = std::mem::take(&mut prompts.prefix_tokens);
+        for form in forms.iter_mut().filter(|form| form.has_lengths()) {
             let kind = (form.options.clone(), form.system.clone(), form.cache == CachePolicy::Cold);
             let same = known
                 .iter()
                 .find(|(options, system, cold, _)| (options, system, *cold) == (&kind.0, &kind.1, kind.2));
             let fit = match same.map(|(.., fit)| *fit) {
                 Some(fit) => fit,
-                None => self.probe(form, known.len()).await?,
+                None => {
+                    let plain = Form {
+                        // What a prefix adds is known, and a long one would be probed at length.
+                        prompts: Prompts::Tokens { prefix_tokens: 0 },
+                        measure: Some(Measure { model: model.clone(), overhead_tokens: 0 }),
+                        ..form.clone()
+                    };
+                    self.probe(&plain, known.len()).await?
+                }
             };
             known.push((kind.0, kind.1, kind.2, fit));
-            calibrations.push(settle(form, source, fit, notes)?);
-            if let Prompts::Tokens(prompts) = &mut form.prompts {
-                prompts.prefix_tokens = prefix_tokens;
-            }
+            calibrations.extend(settle(form, &model, source, fit, notes)?);
         }
         Ok(calibrations)
     }
@@ -239,18 +240,23 @@ pub async fn send(clock: &Clock, client: &Client, outgoing: &Outgoing) -> Result
     }
 }
 
-/// Takes over what was found for one workload.
+/// Takes over what was found for one workload; `None` where its lengths stay words.
 fn settle(
     form: &mut Form,
+    model: &TokenModel,
     source: &'static str,
     fit: Option<Fit>,
     notes: &mut Vec<String>,
-) -> Result<Calibration, String> {
+) -> Result<Option<Calibration>, String> {
     let workload = form.workload.clone();
-    let Prompts::Tokens(prompts) = &mut form.prompts else {
-        return Err(format!("workload `{workload}` has no lengths in tokens"));
-    };
     let Some(fit) = fit else {
+        if source == "common" && !matches!(form.prompts, Prompts::Tokens { .. }) {
+            notes.push(format!(
+                "the server does not say how many tokens a prompt is, and no tokenizer is named: lengths of `{workload}` \
+                 are counted in words"
+            ));
+            return Ok(None);
+        }
         if source == "common" {
             return Err(format!(
                 "the server does not say how many tokens a prompt is, so prompts of workload `{workload}` cannot be \
@@ -261,15 +267,17 @@ fn settle(
             "the server does not say how many tokens a prompt is: those of `{workload}` are longer than planned by \
              what its template adds"
         ));
-        let tokens_per_word = prompts.model.tokens_per_word();
-        return Ok(Calibration {
+        let tokens_per_word = model.tokens_per_word();
+        form.measure = Some(Measure { model: model.clone(), overhead_tokens: 0 });
+        return Ok(Some(Calibration {
             workload,
             source,
             overhead_tokens: None,
             tokens_per_word,
             error_share: None,
-        });
+        }));
     };
+    let mut model = model.clone();
     if fit.tokens_per_word != 1.0 {
         let [counted, stated] = [256.0, 256.0 * fit.tokens_per_word];
         if source != "common" {
@@ -278,16 +286,16 @@ fn settle(
                  counts {stated:.0}; the server's number holds"
             ));
         }
-        prompts.model = prompts.model.clone().with_tokens_per_word(fit.tokens_per_word);
+        model = model.with_tokens_per_word(fit.tokens_per_word);
     }
-    prompts.overhead_tokens = fit.overhead_tokens;
-    Ok(Calibration {
+    form.measure = Some(Measure { model, overhead_tokens: fit.overhead_tokens });
+    Ok(Some(Calibration {
         workload,
         source,
         overhead_tokens: Some(fit.overhead_tokens),
         tokens_per_word: fit.tokens_per_word,
         error_share: Some(fit.error_share),
-    })
+    }))
 }
 
 /// Of `words`, those that are one token after a blank, found by counting them together and halving where the sum is
@@ -312,11 +320,6 @@ where
         }
     }
     Ok(single)
-}
-
-/// How prompts are made before anything was measured.
-pub fn unmeasured(prefix_tokens: u64) -> TokenPrompts {
-    TokenPrompts { model: TokenModel::common(), overhead_tokens: 0, prefix_tokens }
 }
 
 #[cfg(test)]

@@ -1,12 +1,14 @@
 //! Checked answers: how many are right by what was asked, and whether that falls with length or load.
 //!
-//! Findings compare the two outer thirds of a scale, the third of prompts that were longest with the third that were
-//! shortest, say, by the test of two shares at their numbers of independent values. What accuracy owes to answers
-//! that ran into their limit is told as that.
+//! Findings compare two groups of answers to one workload by the test of two shares at their numbers of independent
+//! values: the outer thirds of a scale, prompts that were longest and those that were shortest, say; or the worst depth
+//! of a needle and all others. What accuracy owes to answers that ran into their limit is told as that.
 
-use std::collections::BTreeMap;
+mod groups;
 
-use super::effective::{bound_count, dependence_where};
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::groups::{Split, thirds, worst_depth};
 use super::finding::{Finding, FindingKind, Severity};
 use super::fold::{ALL, Fold, Phase};
 use super::interval::{Interval, of_share};
@@ -15,10 +17,6 @@ use super::tally::{Checked, Kept, Tally};
 use crate::record::Verdict;
 use crate::units::Micros;
 
-/// The normal quantile that chance exceeds once in a thousand times.
-const BEYOND_CHANCE: f64 = 3.09;
-/// Differences below this are not worth a word, however certain.
-const LEAST_FALL: f64 = 0.02;
 /// Share of answers without one from which it is mentioned.
 const NO_ANSWER_SHARE: f64 = 0.05;
 /// Share of answers not right that were cut from which the limit explains accuracy.
@@ -61,6 +59,8 @@ pub struct AccuracyRow {
 struct Answer<'a> {
     kept: &'a Kept,
     checked: &'a Checked,
+    /// Place of its phase.
+    phase: usize,
 }
 
 impl Answer<'_> {
@@ -81,10 +81,10 @@ impl Fold {
     /// Accuracy of each phase that counts by workload, length and depth: the lines of `accuracy.csv`.
     pub fn accuracy(&self) -> Vec<AccuracyRow> {
         let mut rows = Vec::new();
-        for phase in self.phases.iter().filter(|phase| phase.setup.counts) {
+        for (place, phase) in self.counting() {
             for (workload, tally) in &phase.tallies {
                 let mut cells: BTreeMap<_, Vec<Answer<'_>>> = BTreeMap::new();
-                for answer in in_order([tally]) {
+                for answer in in_order([(place, tally)]) {
                     let depth = answer.checked.needle.map(|needle| needle.depth);
                     // Depths are not negative, so their bits sort as they do.
                     let key = (length(answer.checked), depth.map(f64::to_bits));
@@ -117,23 +117,35 @@ impl Fold {
 
     /// What there is to know about the answers of the phases that count.
     pub fn answer_findings(&self) -> Vec<Finding> {
-        let counting: Vec<&Phase> = self.phases.iter().filter(|phase| phase.setup.counts).collect();
         let mut findings = Vec::new();
-        for phase in &counting {
-            let answers = in_order(phase.tallies.values());
-            let found = Found { phase: &phase.setup.name, findings: &mut findings };
-            judge_phase(found, &answers, phase.tallies.values());
+        for (place, phase) in self.counting() {
+            let mut found = Found { phase: &phase.setup.name, findings: &mut findings };
+            judge_phase(&mut found, &in_order(phase.tallies.values().map(|tally| (place, tally))));
+            for tally in phase.tallies.values() {
+                judge_workload(&mut found, &in_order([(place, tally)]));
+            }
+            judge_unchecked(&mut found, phase.tallies.values());
         }
-        let answers = in_order(counting.iter().flat_map(|phase| phase.tallies.values()));
+        let phase = match self.counting().map(|(_, phase)| phase).collect::<Vec<_>>().as_slice() {
+            [only] => &only.setup.name,
+            _ => ALL,
+        };
+        let mut found = Found { phase, findings: &mut findings };
         let in_flight = InFlight::new(self.phases.iter().flat_map(|phase| phase.tallies.values()));
         let load = |answer: &Answer<'_>| Some(in_flight.at(answer.checked.sent) as f64);
-        let mut found = Found {
-            phase: if let [only] = counting.as_slice() { &only.setup.name } else { ALL },
-            findings: &mut findings,
-        };
-        let kinds = (FindingKind::AccuracyFallsWithLoad, FindingKind::NoAnswerRisesWithLoad);
-        judge_scale(&mut found, &answers, load, kinds);
+        let workloads: BTreeSet<u32> =
+            self.counting().flat_map(|(_, phase)| phase.tallies.keys().copied()).collect();
+        for workload in workloads {
+            let tallies =
+                self.counting().filter_map(|(place, phase)| Some((place, phase.tallies.get(&workload)?)));
+            let (falls, rises) = (FindingKind::AccuracyFallsWithLoad, FindingKind::NoAnswerRisesWithLoad);
+            judge_split(&mut found, &in_order(tallies), falls, Some(rises), |answers| thirds(answers, load));
+        }
         findings
+    }
+
+    fn counting(&self) -> impl Iterator<Item = (usize, &Phase)> {
+        self.phases.iter().enumerate().filter(|(_, phase)| phase.setup.counts)
     }
 }
 
@@ -144,27 +156,24 @@ struct Found<'a> {
 }
 
 impl Found<'_> {
+    /// Adds a finding. Of one kind that several workloads have, the one that is further over what it is measured by
+    /// stays.
     fn add(&mut self, kind: FindingKind, measured: f64, threshold: f64, count: usize) {
         let (severity, phase, count) = (Severity::Warning, self.phase.to_owned(), count as u64);
-        self.findings.push(Finding { kind, severity, phase, measured, threshold, count });
-    }
-
-    /// Once a phase.
-    fn add_truncated(&mut self, measured: f64, count: usize) {
-        let is_same =
-            |found: &Finding| found.kind == FindingKind::NotRightTruncated && found.phase == self.phase;
-        if !self.findings.iter().any(is_same) {
-            self.add(FindingKind::NotRightTruncated, measured, TRUNCATED_SHARE, count);
+        let finding = Finding { kind, severity, phase, measured, threshold, count };
+        let excess = |finding: &Finding| (finding.measured - finding.threshold).abs();
+        let is_same = |other: &&mut Finding| other.kind == kind && other.phase == finding.phase;
+        match self.findings.iter_mut().find(is_same) {
+            Some(other) if excess(other) >= excess(&finding) => {}
+            Some(other) => *other = finding,
+            None => self.findings.push(finding),
         }
     }
 }
 
-fn judge_phase<'a>(
-    mut found: Found<'_>,
-    answers: &[Answer<'_>],
-    tallies: impl Iterator<Item = &'a Tally> + Clone,
-) {
-    let no_answer = answers.iter().filter(|answer| answer.verdict() == Some(Verdict::NoAnswer)).count();
+/// What is to know of all answers of a phase, whatever was asked.
+fn judge_phase(found: &mut Found<'_>, answers: &[Answer<'_>]) {
+    let no_answer = answers.iter().filter(|answer| is_no_answer(answer)).count();
     let no_answer_share = no_answer as f64 / answers.len().max(1) as f64;
     if no_answer_share > NO_ANSWER_SHARE {
         found.add(FindingKind::NoAnswer, no_answer_share, NO_ANSWER_SHARE, no_answer);
@@ -180,11 +189,19 @@ fn judge_phase<'a>(
         right(true).is_some_and(|cut| right(false).is_none_or(|whole| cut < whole))
     };
     if share > TRUNCATED_SHARE && cut_are_worse {
-        found.add_truncated(share, cut);
+        found.add(FindingKind::NotRightTruncated, share, TRUNCATED_SHARE, cut);
     }
-    let kinds = (FindingKind::AccuracyFallsWithLength, FindingKind::NoAnswerRisesWithLength);
+}
+
+/// What the prompts of a workload do to its answers.
+fn judge_workload(found: &mut Found<'_>, answers: &[Answer<'_>]) {
     let length = |answer: &Answer<'_>| answer.checked.prompt_tokens.map(|tokens| tokens as f64);
-    judge_scale(&mut found, answers, length, kinds);
+    let (falls, rises) = (FindingKind::AccuracyFallsWithLength, FindingKind::NoAnswerRisesWithLength);
+    judge_split(found, answers, falls, Some(rises), |answers| thirds(answers, length));
+    judge_split(found, answers, FindingKind::AccuracyFallsWithDepth, None, worst_depth);
+}
+
+fn judge_unchecked<'a>(found: &mut Found<'_>, tallies: impl Iterator<Item = &'a Tally> + Clone) {
     let unchecked = tallies.clone().map(|tally| tally.unchecked).sum::<u64>();
     if unchecked > 0 {
         found.add(FindingKind::Unchecked, unchecked as f64, 0.0, unchecked as usize);
@@ -197,31 +214,33 @@ fn judge_phase<'a>(
     }
 }
 
-/// Whether accuracy falls, or answers without one rise, along a scale.
-fn judge_scale(
+/// Whether accuracy falls, or answers without one rise, from one group of answers to the other.
+fn judge_split<'a>(
     found: &mut Found<'_>,
-    answers: &[Answer<'_>],
-    scale: impl Fn(&Answer<'_>) -> Option<f64>,
-    (falls, rises): (FindingKind, FindingKind),
+    answers: &[Answer<'a>],
+    falls: FindingKind,
+    rises: Option<FindingKind>,
+    split: impl Fn(&[Answer<'a>]) -> Option<Split<'a>>,
 ) {
-    let right = |answers: &[Answer<'_>]| {
-        difference(answers.iter().filter_map(|answer| Some((scale(answer)?, !answer.is_right()))))
-    };
-    if let Some(ends) = right(answers) {
+    let not_right = |answer: &Answer<'_>| !answer.is_right();
+    let Some(groups) = split(answers) else { return };
+    if let Some(rise) = groups.rise(not_right) {
         let whole: Vec<Answer<'_>> =
             answers.iter().filter(|answer| !answer.is_truncated()).copied().collect();
         let (cut, share) = truncated_share(answers);
-        if cut > 0 && right(&whole).is_none() {
-            found.add_truncated(share, cut);
+        if cut > 0 && split(&whole).is_none_or(|groups| groups.rise(not_right).is_none()) {
+            found.add(FindingKind::NotRightTruncated, share, TRUNCATED_SHARE, cut);
         } else {
-            found.add(falls, 1.0 - ends.upper, 1.0 - ends.lower, ends.count);
+            found.add(falls, 1.0 - rise.worse, 1.0 - rise.better, rise.count);
         }
     }
-    let no_answer = |answer: &Answer<'_>| answer.verdict() == Some(Verdict::NoAnswer);
-    let flags = answers.iter().filter_map(|answer| Some((scale(answer)?, no_answer(answer))));
-    if let Some(ends) = difference(flags) {
-        found.add(rises, ends.upper, ends.lower, ends.count);
+    if let Some((rises, rise)) = rises.zip(groups.rise(is_no_answer)) {
+        found.add(rises, rise.worse, rise.better, rise.count);
     }
+}
+
+fn is_no_answer(answer: &Answer<'_>) -> bool {
+    answer.verdict() == Some(Verdict::NoAnswer)
 }
 
 /// Answers that are not right and ran into their limit, and their share of those that are not right.
@@ -229,42 +248,6 @@ fn truncated_share(answers: &[Answer<'_>]) -> (usize, f64) {
     let not_right: Vec<&Answer<'_>> = answers.iter().filter(|answer| !answer.is_right()).collect();
     let cut = not_right.iter().filter(|answer| answer.is_truncated()).count();
     if not_right.len() < FEWEST_NOT_RIGHT { (cut, 0.0) } else { (cut, cut as f64 / not_right.len() as f64) }
-}
-
-/// Shares of hits at both ends of a scale.
-#[derive(Debug, PartialEq)]
-struct Ends {
-    lower: f64,
-    upper: f64,
-    /// Values at the upper end.
-    count: usize,
-}
-
-/// The shares of hits in the lower and the upper third of a scale, if that of the upper one is higher by more than
-/// chance. `rows` come in order of time.
-fn difference(rows: impl Iterator<Item = (f64, bool)>) -> Option<Ends> {
-    let rows: Vec<(f64, bool)> = rows.collect();
-    let mut scale: Vec<f64> = rows.iter().map(|(at, _)| *at).collect();
-    scale.sort_unstable_by(f64::total_cmp);
-    let (low, high) = (*scale.get(scale.len() / 3)?, *scale.get(scale.len() * 2 / 3)?);
-    if low >= high {
-        return None;
-    }
-    let hits = |keep: &dyn Fn(f64) -> bool| -> Vec<bool> {
-        rows.iter().filter(|(at, _)| keep(*at)).map(|(_, hit)| *hit).collect()
-    };
-    let (lower, upper) = (hits(&|at| at <= low), hits(&|at| at >= high));
-    let (lower_worth, upper_worth) = (worth(&lower)?, worth(&upper)?);
-    let ends = Ends { lower: share(&lower), upper: share(&upper), count: upper.len() };
-    let rise = ends.upper - ends.lower;
-    let both = (ends.lower * lower_worth + ends.upper * upper_worth) / (lower_worth + upper_worth);
-    let error = (both * (1.0 - both) * (1.0 / lower_worth + 1.0 / upper_worth)).sqrt();
-    (rise >= LEAST_FALL && rise > BEYOND_CHANCE * error).then_some(ends)
-}
-
-/// How many independent values those of a third are worth; `None` of too few.
-fn worth(hits: &[bool]) -> Option<f64> {
-    Some(bound_count(hits.len(), dependence_where(hits, |hit| *hit)?))
 }
 
 fn share(hits: &[bool]) -> f64 {
@@ -278,10 +261,12 @@ fn length(checked: &Checked) -> Option<u64> {
     }
 }
 
-/// Checked answers in order of due time.
-fn in_order<'a>(tallies: impl IntoIterator<Item = &'a Tally>) -> Vec<Answer<'a>> {
-    let of_tally = |tally: &'a Tally| {
-        tally.checked.iter().map(|checked| Answer { kept: &tally.rows[checked.row as usize], checked })
+/// Checked answers in order of due time, from tallies and the places of their phases.
+fn in_order<'a>(tallies: impl IntoIterator<Item = (usize, &'a Tally)>) -> Vec<Answer<'a>> {
+    let of_tally = |(phase, tally): (usize, &'a Tally)| {
+        let answer =
+            move |checked: &'a Checked| Answer { kept: &tally.rows[checked.row as usize], checked, phase };
+        tally.checked.iter().map(answer)
     };
     let mut answers: Vec<Answer<'a>> = tallies.into_iter().flat_map(of_tally).collect();
     answers.sort_by_key(|answer| (answer.kept.at, answer.kept.request));

@@ -86,6 +86,8 @@ pub enum FindingKind {
     SloUnmeasurable,
     /// Answers to long prompts are right less often.
     AccuracyFallsWithLength,
+    /// Needles at one depth are found less often than at others.
+    AccuracyFallsWithDepth,
     /// Answers are right less often while much is in flight.
     AccuracyFallsWithLoad,
     /// Answers in which nothing answers.
@@ -212,6 +214,7 @@ impl FindingKind {
             FindingKind::Uncounted => "uncounted",
             FindingKind::SloUnmeasurable => "slo_unmeasurable",
             FindingKind::AccuracyFallsWithLength => "accuracy_falls_with_length",
+            FindingKind::AccuracyFallsWithDepth => "accuracy_falls_with_depth",
             FindingKind::AccuracyFallsWithLoad => "accuracy_falls_with_load",
             FindingKind::NoAnswer => "no_answer",
             FindingKind::NoAnswerRisesWithLength => "no_answer_rises_with_length",
@@ -286,6 +289,9 @@ impl FindingKind {
             FindingKind::AccuracyFallsWithLength => {
                 "more than chance: the model, its context or its cache loses what is far back"
             }
+            FindingKind::AccuracyFallsWithDepth => {
+                "more than chance: the model, its context or its cache loses what lies there"
+            }
             FindingKind::AccuracyFallsWithLoad => "more than chance: the server's answers change under load",
             FindingKind::NoAnswer => "accuracy counts them as not right",
             FindingKind::NoAnswerRisesWithLength | FindingKind::NoAnswerRisesWithLoad => {
@@ -344,6 +350,9 @@ impl FindingKind {
             FindingKind::SloUnmeasurable => "limit a metric that this server's answers allow to measure",
             FindingKind::AccuracyFallsWithLength => {
                 "see accuracy.csv by length; try again without prefix cache and at low load"
+            }
+            FindingKind::AccuracyFallsWithDepth => {
+                "see accuracy.csv by depth and length; try again without prefix cache and at low load"
             }
             FindingKind::AccuracyFallsWithLoad => {
                 "compare verdicts of the same rows at low load in requests.csv; look at preemptions and precision"
@@ -455,6 +464,10 @@ impl fmt::Display for Finding {
             FindingKind::AccuracyFallsWithLength => write!(
                 f,
                 "{measured} of answers to the longest third of prompts are right, {threshold} of those to the shortest"
+            ),
+            FindingKind::AccuracyFallsWithDepth => write!(
+                f,
+                "{measured} of answers are right where the needle lay at the worst depth, {threshold} elsewhere"
             ),
             FindingKind::AccuracyFallsWithLoad => write!(
                 f,

@@ -140,9 +140,28 @@ fn hidden_sentences_are_found_as_often_as_the_server_finds_them_by_length_and_de
             "{length} at {depth}: {accuracy} in {low} … {high}, not {truth}"
         );
     }
-    assert_eq!(findings(&results), ["accuracy_falls_with_length"]);
+    assert_eq!(findings(&results), ["accuracy_falls_with_length", "accuracy_falls_with_depth"]);
     let text = sandbox.tonnage(&["report", "out"]).expect(0).out;
     assert!(text.contains("do: see accuracy.csv by length"), "{text}");
+}
+
+#[test]
+fn an_accuracy_that_falls_with_the_load_is_found() {
+    let scenario = "name = \"load\"\nseed = 5\n\
+         target.sim = { profile = \"server.toml\", faults = \"corrupt@40%@80s..\" }\n\
+         [[workload]]\nname = \"problems\"\nscore = \"gsm8k\"\n\
+         prompt.dataset = { path = \"problems.jsonl\", format = \"gsm8k\" }\n\
+         [[phase]]\nname = \"calm\"\nduration = \"80s\"\nload.poisson = \"5/s\"\n\
+         [[phase]]\nname = \"busy\"\nduration = \"8s\"\nload.poisson = \"60/s\"\n";
+    let (sandbox, results) = rehearsed("", &problems(1_200, |_| 6), scenario);
+    assert!(findings(&results).contains(&"accuracy_falls_with_load".to_owned()), "{:?}", findings(&results));
+    let text = sandbox.tonnage(&["report", "out"]).expect(0).out;
+    assert!(text.contains("where most requests were in flight"), "{text}");
+
+    // As many wrong answers whatever the load are not found.
+    let even = scenario.replace("@80s..", "");
+    let (_sandbox, results) = rehearsed("", &problems(1_200, |_| 6), &even);
+    assert!(!findings(&results).contains(&"accuracy_falls_with_load".to_owned()));
 }
 
 #[test]

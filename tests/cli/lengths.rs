@@ -140,6 +140,46 @@ fn a_tokenizer_file_makes_prompts_and_counts_for_the_simulated_server() {
     sandbox.tonnage(&["check", "x.toml", "--set", arguments[5]]).expect(2);
 }
 
+const REPLAY: &str = r#"
+name = "replay"
+seed = 3
+target.sim.profile = "7b-24gb"
+[[workload]]
+name = "replay"
+prompt.dataset = { path = "trace.jsonl", format = "mooncake" }
+output.max_tokens = "dataset"
+[[phase]]
+name = "p"
+load.trace.workload = "replay"
+"#;
+
+const TRACE: &str = r#"{"timestamp": 0, "input_length": 1030, "output_length": 3, "hash_ids": [1, 2, 3]}
+{"timestamp": 9000, "input_length": 1200, "output_length": 4, "hash_ids": [1, 2, 8]}
+{"timestamp": 18000, "input_length": 2, "output_length": 4, "hash_ids": [9]}
+"#;
+
+#[test]
+fn rows_of_a_trace_are_as_many_tokens_as_they_say_where_the_server_counts() {
+    let sandbox = Sandbox::with(REPLAY);
+    sandbox.write("trace.jsonl", TRACE);
+    let ended = sandbox.tonnage(&["rehearse", "x.toml", "--out", "a"]);
+    ended.says(&["prompts of `replay` have at least 5 tokens (4 of them template and instructions)"]);
+    let results = Results::at(sandbox.path("a"));
+    let cells = |results: &Results, name: &str| {
+        results.rows("requests.csv").iter().map(|row| row[name].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(cells(&results, "prompt_tokens_planned"), ["1030", "1200", "5"]);
+    assert_eq!(cells(&results, "prompt_tokens"), ["1030", "1200", "5"]);
+    assert_eq!(cells(&results, "cached_tokens"), ["0", "1024", "0"]);
+    assert_eq!(results.manifest()["lengths"][0]["overhead_tokens"], 4);
+    // A server that does not count.
+    let silent = ["rehearse", "x.toml", "--out", "b", "--set", "target.sim.faults=usage=none"];
+    sandbox.tonnage(&silent).says(&["lengths of `replay` are counted in words"]);
+    let results = Results::at(sandbox.path("b"));
+    assert_eq!(cells(&results, "prompt_tokens_planned"), ["", "", ""]);
+    assert_eq!(results.manifest().get("lengths"), None);
+}
+
 #[test]
 fn c096_a_prompt_and_its_answer_fill_the_context_to_the_last_token() {
     let sandbox = Sandbox::with(

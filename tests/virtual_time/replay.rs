@@ -58,7 +58,8 @@ fn each_row_is_sent_at_its_time_with_its_lengths() {
     assert_eq!(cells(&play), expected);
     assert_eq!(play.end_of(0), (4.0, EndedBy::Data));
     let words = play.asked.iter().map(|asked| asked.prompt().split(' ').count()).collect::<Vec<_>>();
-    assert_eq!(words, [1100, 600, 700, 1500, 512]);
+    assert_eq!(words, [1096, 596, 696, 1496, 508], "and 4 tokens of the template each");
+    assert_eq!(play.column("prompt_tokens_planned"), ["1100", "600", "700", "1500", "512"]);
     let most = play.asked.iter().map(|asked| asked.body["max_tokens"].as_u64().unwrap()).collect::<Vec<_>>();
     assert_eq!(most, [3, 4, 6, 5, 7]);
 }
@@ -83,14 +84,59 @@ fn phases_take_their_own_parts_at_their_own_speed() {
 fn equal_ids_are_the_same_tokens_to_the_servers_cache() {
     let play = replay(&phase("p", "")).simulated(Profile::named("8b-h100").unwrap());
     assert_eq!(play.ended("ok"), 5);
-    let prompt = |row: usize| play.rows[row].number("prompt_tokens").unwrap() as u64;
-    let template = prompt(0) - 1100;
-    let lengths = [1100, 600, 700, 1500, 512];
-    assert!((0..5).all(|row| prompt(row) == lengths[row] + template));
-    let known = [0, 0, 512, 2 * 512, 512];
-    let seen =
-        (0..5).map(|row| play.rows[row].number("cached_tokens").unwrap_or(0.0) as u64).collect::<Vec<_>>();
-    assert_eq!(seen, known);
+    assert_eq!(play.column("prompt_tokens"), ["1100", "600", "700", "1500", "512"]);
+    // A block of 16 of the last row holds the template's tokens.
+    assert_eq!(play.column("cached_tokens"), ["0", "0", "512", "1024", "496"]);
+    assert_eq!(play.column("eligible_tokens"), play.column("cached_tokens"));
+}
+
+/// Rows of a tree of blocks: each goes on from a beginning of an earlier one.
+#[test]
+fn what_the_server_finds_of_a_long_trace_is_what_its_ids_say() {
+    let mut draw = tonnage::seed::Seed(3).stream("tree", "test");
+    let mut paths: Vec<Vec<u64>> = vec![Vec::new()];
+    let (mut trace, mut expected, mut next) = (String::new(), Vec::new(), 0);
+    for row in 0..200 {
+        let from = paths[draw.below(paths.len() as u64) as usize].clone();
+        let kept = from.len().min(draw.below(5) as usize);
+        let mut path = from[..kept].to_vec();
+        for _ in 0..1 + draw.below(4) {
+            next += 1;
+            path.push(next);
+        }
+        // Whole blocks, and a last one that holds the template.
+        let length = (path.len() as u64 - 1) * 512 + 30 + draw.below(400);
+        let shared = paths.iter().map(|known| known.iter().zip(&path).take_while(|(a, b)| a == b).count());
+        expected.push((shared.max().unwrap() * 512).to_string());
+        let (time, ids) = (row * 20_000, &path);
+        trace += &format!(
+            "{{\"timestamp\": {time}, \"input_length\": {length}, \"output_length\": 2, \"hash_ids\": {ids:?}}}\n"
+        );
+        // A block of which this row had a part only is new to the next that has it whole.
+        path.pop();
+        paths.push(path);
+    }
+    let play =
+        replay(&phase("p", "")).file("trace.jsonl", &trace).simulated(Profile::named("8b-h100").unwrap());
+    assert_eq!(play.ended("ok"), 200);
+    assert_eq!(play.column("prompt_tokens"), play.column("prompt_tokens_planned"));
+    assert_eq!(play.column("cached_tokens"), expected);
+    assert_eq!(play.column("eligible_tokens"), expected);
+    assert!(expected.iter().filter(|tokens| *tokens != "0").count() > 50);
+}
+
+#[test]
+fn c098_a_trace_played_again_with_another_salt_finds_nothing_of_the_first() {
+    let begins = |salt| {
+        let play = replay(&phase("p", "")).salt(salt).scripted(quick);
+        play.asked
+            .iter()
+            .map(|asked| asked.prompt().split(' ').take(16).collect::<Vec<_>>().join(" "))
+            .collect::<Vec<_>>()
+    };
+    let [one, other] = [begins(1), begins(2)];
+    assert_eq!(one, begins(1));
+    assert!(one.iter().all(|begin| !other.contains(begin)));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use tonnage::client::{Client, Connector, Settings};
 use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
 use tonnage::dataset::{self, Dataset};
-use tonnage::plan::compose::{Form, Prompts, Salt, System, TokenPrompts};
+use tonnage::plan::compose::{Form, Measure, Prompts, Salt, System};
 use tonnage::plan::composer::Composer;
 use tonnage::plan::shard::Shard;
 use tonnage::plan::{Plan, row_orders};
@@ -26,7 +26,6 @@ use tonnage::results::manifest::{
 };
 use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
-use tonnage::run::calibrate::unmeasured;
 use tonnage::run::stop::{Stop, StopSwitch};
 use tonnage::run::{Ending, Run};
 use tonnage::scenario::{Load, Overrides, Phase, PromptSource, Scenario, SystemText, Transport, parse};
@@ -183,9 +182,7 @@ impl Stage {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
                 (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
                 (PromptSource::Tokens(prompts), _) => {
-                    let prefix = prompts.shared_prefix.map_or(0, |prefix| prefix.tokens);
-                    let template = TEMPLATE_TOKENS_PER_MESSAGE;
-                    Prompts::Tokens(TokenPrompts { overhead_tokens: template, ..unmeasured(prefix) })
+                    Prompts::Tokens { prefix_tokens: prompts.shared_prefix.map_or(0, |prefix| prefix.tokens) }
                 }
                 (_, dataset) => Prompts::Rows(Arc::clone(&dataset.as_ref().unwrap().1)),
             },
@@ -194,6 +191,7 @@ impl Stage {
                 Some(SystemText::Text(text) | SystemText::File { text, .. }) => System::Text(text.clone()),
                 Some(SystemText::Tokens(tokens)) => System::Tokens(*tokens),
             },
+            measure: Some(Measure { overhead_tokens: TEMPLATE_TOKENS_PER_MESSAGE, ..Measure::words() }),
             cache: workload.cache,
             history: workload.history(dataset.as_ref().map(|(_, dataset)| &**dataset)),
             options: BodyOptions {

@@ -121,14 +121,11 @@ impl Caveats<'_> {
         if !course.ends_with_data || !is_bounded && planned > 0 {
             return;
         }
-        let ending = self.scenario.workloads.iter().filter(|workload| workload.weight > 0.0);
-        let ending = ending.filter_map(|workload| match &workload.prompt {
-            PromptSource::Dataset(source) if source.when_exhausted != WhenExhausted::Repeat => {
-                Some((workload, source.when_exhausted))
-            }
-            _ => None,
-        });
-        let ending = ending.collect::<Vec<_>>();
+        let sent = phase.workloads_of(0, &self.scenario.workloads);
+        let sent = sent.into_iter().map(|index| &self.scenario.workloads[index]);
+        let ending = sent.filter(|workload| workload.weight > 0.0);
+        let ending = ending.filter_map(|workload| Some((workload, workload.when_exhausted()?)));
+        let ending = ending.filter(|(_, when)| *when != WhenExhausted::Repeat).collect::<Vec<_>>();
         let paths = [at(phase, "requests"), at(phase, "duration"), at(phase, "name")];
         if let Some((workload, _)) = ending.iter().find(|(_, when)| *when == WhenExhausted::Error) {
             let message =
@@ -146,7 +143,16 @@ impl Caveats<'_> {
                 number(course.requests)
             ),
         };
-        let help = "set prompt.dataset.when_exhausted = \"repeat\" to go round again";
+        let has_cells = ending.iter().any(|(workload, _)| matches!(workload.prompt, PromptSource::Needle(_)));
+        let help = match &phase.load {
+            Load::Open { trace: Some(_), .. } => {
+                "the trace is over by then: shorten `duration`, or lower `speed` or widen `window` of load.trace"
+            }
+            _ if has_cells => {
+                "raise `repeats` of prompt.needle, or let `requests = \"all\"` end the phase with its cells"
+            }
+            _ => "set prompt.dataset.when_exhausted = \"repeat\" to go round again",
+        };
         self.warn(message, &paths, help);
     }
 

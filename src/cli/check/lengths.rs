@@ -41,14 +41,10 @@ impl Lengths {
         })
     }
 
-    /// Of what a data set asks turn by turn, in words and, where it is text, in characters: of all rows, or of as many as are soon
-    /// read, taken at equal distances; `None` if none can be read.
-    pub(super) fn of_prompts(dataset: &Dataset, history: History) -> Option<(Lengths, Option<Lengths>)> {
+    /// Of what a data set asks turn by turn, in words and in characters: of all rows, or of as many as are soon read,
+    /// taken at equal distances; `None` if none can be read.
+    pub(super) fn of_prompts(dataset: &Dataset, history: History) -> Option<(Lengths, Lengths)> {
         let rows = u64::from(dataset.rows());
-        if dataset.is_sized() {
-            let stated = dataset.lengths().iter().filter_map(|lengths| lengths.prompt);
-            return Some((Lengths::of(stated.map(u64::from).collect())?, None));
-        }
         let fitting = MOST_BYTES / (dataset.bytes() / rows.max(1)).max(1);
         let count = rows.min(MOST_ROWS).min(fitting.max(1));
         let (mut words, mut characters) = (Vec::new(), Vec::new());
@@ -65,7 +61,7 @@ impl Lengths {
         }
         let is_sampled = count < rows;
         let short = |lengths| Some(Lengths { is_sampled, ..Lengths::of(lengths)? });
-        short(words).map(|words| (words, short(characters)))
+        short(words).zip(short(characters))
     }
 }
 
@@ -84,7 +80,6 @@ mod tests {
     #[test]
     fn prompts_are_counted_in_words_and_in_characters() {
         let (words, characters) = Lengths::of_prompts(&dataset(100), History::None).unwrap();
-        let characters = characters.unwrap();
         assert_eq!(words, Lengths { min: 1, p50: 50, p90: 90, p99: 99, max: 100, is_sampled: false });
         assert_eq!((characters.min, characters.p50, characters.max), (2, 100, 200));
         assert_eq!(Lengths::of(Vec::new()), None);

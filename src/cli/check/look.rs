@@ -25,6 +25,8 @@ pub(super) struct Look<'a> {
     rows: Vec<Option<u64>>,
     /// Tokens asked for of an answer of each workload, on average.
     answers: Vec<f64>,
+    /// Tokens of a prompt of each workload on average, where they are planned.
+    mean_prompts: Vec<Option<f64>>,
     /// Turns of a session of each workload, on average.
     turns: Vec<f64>,
     /// Whether the rows of each workload say how many turns a session has.
@@ -80,6 +82,15 @@ fn mean_answer(workload: &Workload, set: Option<&Dataset>) -> f64 {
     }
 }
 
+/// Tokens of a prompt, or of what a turn adds, on average; `None` where they are not planned in tokens.
+fn mean_prompt(workload: &Workload, set: Option<&Dataset>) -> Option<f64> {
+    match &workload.prompt {
+        PromptSource::Tokens(prompts) => Some(prompts.tokens.mean()),
+        PromptSource::Dataset(_) => set?.mean_prompt_tokens(),
+        PromptSource::Synthetic { .. } | PromptSource::Needle(_) => None,
+    }
+}
+
 /// Turns of a session on average; of conversations cut short by a law, about.
 fn mean_turns(workload: &Workload, set: Option<&Dataset>) -> f64 {
     let asked = workload.session.as_ref().and_then(|session| session.turns.as_ref());
@@ -115,6 +126,12 @@ impl<'a> Look<'a> {
                 .iter()
                 .zip(datasets)
                 .map(|(workload, set)| mean_answer(workload, set.as_deref()))
+                .collect(),
+            mean_prompts: scenario
+                .workloads
+                .iter()
+                .zip(datasets)
+                .map(|(workload, set)| mean_prompt(workload, set.as_deref()))
                 .collect(),
             turns: scenario
                 .workloads
@@ -439,12 +456,12 @@ impl<'a> Look<'a> {
     /// is not known.
     pub(super) fn prompt_tokens(&self, is_exact: bool) -> Option<u64> {
         let mut sum = 0.0;
-        for (index, workload) in self.scenario.workloads.iter().enumerate() {
-            let PromptSource::Tokens(prompts) = &workload.prompt else { return None };
+        for index in 0..self.scenario.workloads.len() {
+            let mean = self.mean_prompts[index]?;
             let requests = self.requests[index]?;
             sum += match is_exact {
                 true => self.prompts[index].iter().sum::<u64>() as f64,
-                false => requests * prompts.tokens.mean(),
+                false => requests * mean,
             };
         }
         Some(sum.round() as u64)

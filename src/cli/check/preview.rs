@@ -77,10 +77,12 @@ pub(super) fn plan(scenario: &Arc<Scenario>, datasets: &[Option<Arc<Dataset>>]) 
     Plan::new(Arc::clone(scenario), seed, row_orders(scenario, datasets, seed))
 }
 
-/// Lengths of a data set's prompts in words, and in characters where they are texts.
+/// Lengths of a data set's prompts in words and in characters, where they are texts.
 fn of_rows(workload: &Workload, dataset: &Dataset) -> (Option<Lengths>, Option<Lengths>) {
-    let (words, characters) = Lengths::of_prompts(dataset, workload.history(Some(dataset))).unzip();
-    (words, characters.flatten())
+    if dataset.is_sized() {
+        return (None, None);
+    }
+    Lengths::of_prompts(dataset, workload.history(Some(dataset))).unzip()
 }
 
 impl Preview {

@@ -9,12 +9,13 @@ use super::amounts::{Certainty, Count, Span};
 use super::in_flight::InFlight;
 use super::lengths::Lengths;
 use super::listing::{Listed, Listing};
+use super::preview::WorkloadPreview;
 use crate::arrival::Process;
 use crate::dataset::Dataset;
 use crate::plan::Start;
 use crate::report::figure::grouped;
 use crate::results::memory::MemoryEntry;
-use crate::scenario::{Endpoint, Load};
+use crate::scenario::{Endpoint, Load, PromptSource, Workload};
 use crate::units::{write_duration, write_rate};
 
 /// Stands where nothing can be said.
@@ -85,9 +86,7 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
         writeln!(out, "{}", memory(&MemoryEntry::new(model, scenario.block_tokens())))?;
     }
     let drains = if scenario.phases.len() > 1 { "Times leave out how long each phase drains. " } else { "" };
-    let in_words = preview.workloads.iter().any(|workload| workload.prompt_tokens.is_none());
-    let words = "Prompts are counted in words: how many tokens they are, the model decides.";
-    let note = format!("{drains}{}", if in_words { words } else { "" });
+    let note = format!("{drains}{}", counted(sound));
     if !note.is_empty() {
         writeln!(out, "{}", note.trim_end())?;
     }
@@ -97,6 +96,36 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
         writeln!(out, "{note}")?;
     }
     Ok(())
+}
+
+/// What lengths of prompts are counted in, where that is not simply tokens.
+fn counted(sound: &Sound) -> String {
+    let workloads = sound.scenario.workloads.iter().zip(&sound.preview.workloads);
+    let names = |is_meant: &dyn Fn(&Workload, &WorkloadPreview) -> bool| {
+        let meant = workloads.clone().filter(|(workload, course)| is_meant(workload, course));
+        meant.map(|(workload, _)| format!("`{}`", workload.name)).collect::<Vec<_>>()
+    };
+    let in_words = names(&|_, course| course.prompt_tokens.is_none() && course.prompt_words.is_some());
+    let is_named = sound.scenario.target.tokenizer.is_some();
+    let by_server = names(&|workload, course| {
+        course.prompt_tokens.is_some() && !is_named && !matches!(workload.prompt, PromptSource::Tokens(_))
+    });
+    let of_words = match in_words.len() {
+        0 => String::new(),
+        all if all == sound.scenario.workloads.len() => {
+            "Prompts are counted in words: how many tokens they are, the model decides.".to_owned()
+        }
+        _ => format!(
+            "Prompts of {} are counted in words: how many tokens they are, the model decides.",
+            in_words.join(", ")
+        ),
+    };
+    let of_server = format!(
+        "Lengths of {} are tokens if the server says how many a prompt has, else words.",
+        by_server.join(", ")
+    );
+    let notes = [of_words, if by_server.is_empty() { String::new() } else { of_server }];
+    notes.into_iter().filter(|note| !note.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Lists the first `most` planned requests.

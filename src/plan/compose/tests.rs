@@ -11,11 +11,12 @@ fn turn(request: u64, group: u32, tokens: u32) -> Turn {
 fn form(prompts: Prompts, system: System, cache: CachePolicy) -> Form {
     let options = BodyOptions::default();
     let (workload, history) = ("chat".to_owned(), History::None);
-    Form { workload, prompts, system, cache, history, options, checks: false, compares: false }
+    let measure = Some(Measure { overhead_tokens: 4, ..Measure::words() });
+    Form { workload, prompts, system, measure, cache, history, options, checks: false, compares: false }
 }
 
 fn tokens(prefix_tokens: u64) -> Prompts {
-    Prompts::Tokens(TokenPrompts { model: TokenModel::common(), overhead_tokens: 4, prefix_tokens })
+    Prompts::Tokens { prefix_tokens }
 }
 
 /// The words of a request, of every message.
@@ -112,19 +113,47 @@ fn rows_are_sent_as_they_stand_unless_they_are_to_be_cold() {
     assert_eq!((words(&one).len(), common(&words(&one), &words(&other))), (16 + 3, 0));
 }
 
+/// The words of a row of a trace, sent as request `request`.
+fn row_of_trace(form: &Form, salt: u64, request: u64, prompt_tokens: u32, blocks: &[u64]) -> Vec<String> {
+    let size = Size { prompt_tokens, blocks: blocks.to_vec(), block_tokens: 512 };
+    let text = form.sized(Salt(salt), &turn(request, 0, prompt_tokens), true, &size);
+    text.split(' ').map(str::to_owned).collect()
+}
+
 #[test]
 fn prompts_of_a_trace_share_the_words_of_equal_leading_ids_and_no_more() {
-    let words = |salt, request, prompt_tokens, blocks: &[u64]| -> Vec<String> {
-        let size = Size { prompt_tokens, blocks: blocks.to_vec(), block_tokens: 512 };
-        sized(Salt(salt), "replay", request, &size).split(' ').map(str::to_owned).collect()
-    };
-    let long = words(1, 0, 1_300, &[7, u64::from(u32::MAX) + 8, 9]);
-    assert_eq!(long.len(), 1_300);
+    let form = form(tokens(0), System::None, CachePolicy::Natural);
+    let words = |salt, request, tokens, blocks: &[u64]| row_of_trace(&form, salt, request, tokens, blocks);
+    let long = words(1, 0, 1_304, &[7, u64::from(u32::MAX) + 8, 9]);
+    assert_eq!(long.len(), 1_300, "the template's 4 are taken off");
     // The second id differs above the 32nd bit only.
-    let other = words(1, 5, 1_300, &[7, 7, 9]);
-    assert!((512..512 + 16).contains(&common(&long, &other)), "{}", common(&long, &other));
+    let other = words(1, 5, 1_304, &[7, 7, 9]);
+    assert_eq!(common(&long, &other), 512);
     assert_eq!(long[1_024..], other[1_024..]);
     // A last block that is shorter begins as the whole one does.
-    assert_eq!(common(&long, &words(1, 9, 600, &[7, u64::from(u32::MAX) + 8])), 600);
-    assert!(common(&long, &words(2, 0, 1_300, &[7, 8, 9])) < 16);
+    assert_eq!(common(&long, &words(1, 9, 604, &[7, u64::from(u32::MAX) + 8])), 600);
+    assert_eq!(common(&long, &words(1, 9, 1_028, &[7, u64::from(u32::MAX) + 8, 1])), 1_024);
+    assert!(common(&long, &words(2, 0, 1_304, &[7, 8, 9])) < 16, "another run's salt");
+}
+
+#[test]
+fn a_cold_trace_shares_nothing_and_keeps_its_lengths() {
+    let form = form(tokens(0), System::None, CachePolicy::Cold);
+    let rows = (0..20).map(|request| row_of_trace(&form, 1, request, 1_300, &[7, 8, 9])).collect::<Vec<_>>();
+    for (i, one) in rows.iter().enumerate() {
+        assert_eq!(one.len(), 1_296);
+        assert!(rows[..i].iter().all(|other| common(one, other) == 0));
+    }
+}
+
+#[test]
+fn blocks_of_words_that_are_several_tokens_keep_their_borders() {
+    let plain = form(tokens(0), System::None, CachePolicy::Natural);
+    let model = TokenModel::common().with_tokens_per_word(1.3);
+    let form = Form { measure: Some(Measure { model, overhead_tokens: 4 }), ..plain };
+    let ids = (0..40).collect::<Vec<_>>();
+    let long = row_of_trace(&form, 1, 0, 16 * 1_024, &ids[..32]);
+    assert_eq!(long.len(), ((16.0 * 1_024.0 - 4.0) / 1.3_f64).round() as usize, "no error adds up");
+    let other = row_of_trace(&form, 1, 1, 16 * 1_024, &[&ids[..20], &ids[21..33]].concat());
+    assert_eq!(common(&long, &other), (20.0 * 512.0 / 1.3_f64).round() as usize);
 }

@@ -147,7 +147,7 @@ prompt.dataset.columns.truth = "Correct answer""#,
             Kind::Text,
             Fallback::None("prompts are texts"),
             r#""input_length""#,
-            "Length of the prompt, which is made up. Without a tokenizer it is counted in words.",
+            "Length of the prompt, which is made up: in tokens if the server or a tokenizer counts them, else in words.",
         ),
         key(
             "output_tokens",

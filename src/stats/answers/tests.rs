@@ -8,15 +8,20 @@ use crate::units::Micros;
 
 /// A fold of phases that count, each 1,000 s long, one after another.
 fn fold(phases: &[&str]) -> Fold {
+    fold_of(phases, &["problems"])
+}
+
+fn fold_of(phases: &[&str], workloads: &[&str]) -> Fold {
     let setup = |name: &&str| PhaseSetup { name: (*name).to_owned(), counts: true, open_loop: true };
-    let workload = WorkloadSetup {
-        name: "problems".to_owned(),
+    let workload = |name: &&str| WorkloadSetup {
+        name: (*name).to_owned(),
         slo: Slo::default(),
         exact_output: false,
         scored: true,
         cold: false,
     };
-    let mut fold = Fold::new(None, None, phases.iter().map(setup).collect(), vec![workload]);
+    let mut fold =
+        Fold::new(None, None, phases.iter().map(setup).collect(), workloads.iter().map(workload).collect());
     for (phase, _) in (0..).zip(phases) {
         let start = u64::from(phase) * 1_000_000_000;
         fold.set_window(
@@ -199,6 +204,123 @@ fn answers_that_stop_answering_in_long_prompts_are_found() {
         fold.add(&answer(number, verdict, if long { 8_000 } else { 500 }), RowEvents::default());
     }
     assert_eq!(kinds(&fold), ["no_answer", "accuracy_falls_with_length", "no_answer_rises_with_length"]);
+}
+
+/// Three phases, of 300 answers each, in which ever more is in flight; `verdict` of a phase and a number.
+fn rising(mut verdict: impl FnMut(u32, u64) -> Verdict) -> Fold {
+    let mut fold = fold(&["one", "two", "three"]);
+    for phase in 0..3 {
+        for of_phase in 0..300 {
+            let mut record = answer(u64::from(phase) * 1_000 + of_phase, verdict(phase, of_phase), 100);
+            record.planned.phase = phase;
+            // Each fifth comes while nothing else is open, whatever the phase.
+            let long = if of_phase % 30 < 24 { phase * 6 } else { 0 };
+            record.ended = record.sent.map(|sent| Micros(sent.0 + u64::from(long) * 1_000_000 + 100_000));
+            fold.add(&record, RowEvents::default());
+        }
+    }
+    fold
+}
+
+#[test]
+fn a_step_from_phase_to_phase_does_not_count_as_likeness_of_neighbours() {
+    let fall = rising(|phase, number| verdict(among_ten(number, 10 - 2 * u64::from(phase))));
+    assert_eq!(kinds(&fall), ["accuracy_falls_with_load"]);
+    let silence =
+        rising(
+            |phase, number| {
+                if among_ten(number, 9 - 2 * u64::from(phase)) { Verdict::Right } else { Verdict::NoAnswer }
+            },
+        );
+    assert_eq!(
+        kinds(&silence),
+        ["no_answer", "no_answer", "no_answer", "accuracy_falls_with_load", "no_answer_rises_with_load"]
+    );
+}
+
+/// A server that is wrong for spells of 20 answers, as often at any load: 300 of them are worth few.
+#[test]
+fn spells_of_wrong_answers_are_not_taken_for_a_fall_with_load() {
+    let mut found = 0;
+    for seed in 0..300 {
+        let mut stream = crate::seed::Seed(seed).stream("answers", "");
+        let mut is_right = true;
+        let fold = rising(|_, number| {
+            if number % 20 == 0 {
+                is_right = stream.unit() < 0.5;
+            }
+            verdict(is_right)
+        });
+        found += kinds(&fold).len();
+    }
+    assert!(found <= 3, "{found} of 300");
+}
+
+/// At a level accuracy one run in a thousand is told to fall with load, at most.
+#[test]
+fn chance_is_not_taken_for_a_fall_with_load() {
+    let mut found = 0;
+    for seed in 0..600 {
+        let mut stream = crate::seed::Seed(seed).stream("answers", "");
+        found += kinds(&rising(|_, _| verdict(stream.unit() < 0.7))).len();
+    }
+    assert!(found <= 3, "{found} of 600");
+}
+
+#[test]
+fn hard_workloads_of_long_prompts_are_no_fall_with_length() {
+    let mut fold = fold_of(&["steady"], &["problems", "documents"]);
+    for number in 0..800 {
+        let is_hard = number % 2 == 1;
+        let length = if is_hard { 8_000 } else { 500 } + number % 7;
+        let mut record = answer(number, verdict(among_ten(number / 2, if is_hard { 4 } else { 9 })), length);
+        record.planned.workload = u32::from(is_hard);
+        fold.add(&record, RowEvents::default());
+    }
+    assert_eq!(kinds(&fold), [""; 0]);
+}
+
+/// Needles at eleven depths, so many of ten found at each.
+fn needles(hits: impl Fn(u64) -> u64) -> Fold {
+    let mut fold = fold(&["steady"]);
+    for number in 0..660 {
+        let depth = number % 11;
+        let mut record = answer(number, verdict(among_ten(number / 11, hits(depth))), 4_000);
+        record.planned.needle = Some(Needle { depth: depth as f64 / 10.0, length_tokens: 4_096 });
+        fold.add(&record, RowEvents::default());
+    }
+    fold
+}
+
+#[test]
+fn needles_lost_at_one_depth_are_found() {
+    assert_eq!(kinds(&needles(|_| 8)), [""; 0]);
+    let lost = needles(|depth| if depth == 5 { 4 } else { 9 });
+    assert_eq!(kinds(&lost), ["accuracy_falls_with_depth"]);
+    let shown = lost.answer_findings()[0].to_string();
+    assert!(
+        shown.starts_with(
+            "40.0 % of answers are right where the needle lay at the worst depth, 90.0 % elsewhere"
+        ),
+        "{shown}"
+    );
+}
+
+/// The worst of many depths is bad by chance: the more depths, the more it takes.
+#[test]
+fn the_worst_of_many_depths_by_chance_is_not_taken_for_a_fall() {
+    let mut found = 0;
+    for seed in 0..600 {
+        let mut stream = crate::seed::Seed(seed).stream("answers", "");
+        let mut fold = fold(&["steady"]);
+        for number in 0..660 {
+            let mut record = answer(number, verdict(stream.unit() < 0.7), 4_000);
+            record.planned.needle = Some(Needle { depth: (number % 11) as f64 / 10.0, length_tokens: 4_096 });
+            fold.add(&record, RowEvents::default());
+        }
+        found += kinds(&fold).len();
+    }
+    assert!(found <= 3, "{found} of 600");
 }
 
 /// A fall is told of one in a thousand runs without any.
