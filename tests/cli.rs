@@ -37,5 +37,7 @@ mod sim;
 mod sweep;
 #[path = "cli/target.rs"]
 mod target;
+#[path = "cli/terminal.rs"]
+mod terminal;
 #[path = "cli/usage.rs"]
 mod usage;
