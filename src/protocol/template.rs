@@ -10,7 +10,9 @@
 //!   were learnt;
 //! - in that of a member that the API's reader never reads, any plain string, integer or list of integers: whatever
 //!   the value, it is passed over;
-//! - in that of the counter of output tokens, an integer, which is read.
+//! - in that of the counter of output tokens, an integer, which is read;
+//! - in that of a member that names the stream, nothing but what was learnt: such a hole is there so that streams which
+//!   differ in their names alone can share the rest.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -37,6 +39,8 @@ const SHARED_LAYOUTS: usize = 4;
 pub(super) struct Template {
     /// `None` before an event was learnt.
     layout: Option<Rc<Layout>>,
+    /// What stands in those of its holes that are this stream's own, one piece after the other.
+    own: Vec<u8>,
     /// Token counts of the event that was seen last.
     pub(super) usage: Option<Usage>,
     /// Templates learnt since one fitted an event.
@@ -79,12 +83,20 @@ enum Hole {
     Text(Channel),
     Unread,
     Counter,
+    /// What is the same throughout a stream and another in the next: so many of the template's own bytes.
+    Own(usize),
 }
 
 impl Template {
     /// A template that shares its layouts with those of other streams.
     pub(super) fn sharing(known: Layouts) -> Template {
         Template { known, ..Template::default() }
+    }
+
+    /// Whether both read the same memory.
+    #[cfg(test)]
+    pub(super) fn shares_with(&self, other: &Template) -> bool {
+        matches!((&self.layout, &other.layout), (Some(one), Some(two)) if Rc::ptr_eq(one, two))
     }
 
     /// Keeps what surrounds `text` in `event`, which says nothing else but `usage`. `text` must be borrowed from
@@ -97,6 +109,7 @@ impl Template {
         usage: Option<Usage>,
     ) {
         self.layout = None;
+        self.own.clear();
         self.usage = usage;
         let Some(start) = text.as_ptr().addr().checked_sub(event.as_ptr().addr()) else { return };
         let is_within = event.get(start..start + text.len()) == Some(text.as_bytes());
@@ -123,10 +136,16 @@ impl Template {
                 counters += 1;
                 value_of(event, quote, name).map(|place| (place, Hole::Counter))
             } else {
-                let name = form.volatile.iter().find(|name| is_name(name));
-                name.and_then(|name| value_of(event, quote, name)).map(|place| (place, Hole::Unread))
+                let value = |names: &'static [&'static str]| {
+                    names.iter().find(|name| is_name(name)).and_then(|name| value_of(event, quote, name))
+                };
+                let unread = value(form.volatile).map(|place| (place, Hole::Unread));
+                unread.or_else(|| value(form.own).map(|place| (place.clone(), Hole::Own(place.len()))))
             };
             let Some((place, hole)) = found else { continue };
+            if let Hole::Own(_) = hole {
+                self.own.extend_from_slice(&event[place.clone()]);
+            }
             layout.kept.extend_from_slice(&event[from..place.start]);
             layout.holes.push((layout.kept.len(), hole));
             from = place.end;
@@ -144,6 +163,7 @@ impl Template {
         let Layout { kept, holes } = &**self.layout.as_ref()?;
         let mut found = None;
         let mut rest = event;
+        let mut own = self.own.as_slice();
         let mut from = 0;
         for (at, hole) in holes {
             rest = rest.strip_prefix(&kept[from..*at])?;
@@ -153,6 +173,7 @@ impl Template {
             match hole {
                 Hole::Text(channel) => found = Some((*channel, str::from_utf8(value).ok()?)),
                 Hole::Unread => {}
+                Hole::Own(_) => own = own.strip_prefix(value)?,
                 Hole::Counter => {
                     let count = str::from_utf8(value).ok()?.parse().ok()?;
                     self.usage.as_mut()?.completion = Some(count);
@@ -172,6 +193,7 @@ impl Hole {
             Hole::Text(_) => rest.iter().position(|byte| !is_plain(*byte)).filter(|length| *length > 0),
             Hole::Unread => simple_value(rest),
             Hole::Counter => Some(digits(rest)).filter(|length| *length > 0),
+            Hole::Own(length) => Some(length).filter(|length| *length <= rest.len()),
         }
     }
 }
