@@ -11,24 +11,24 @@ the same bytes under any Python 3.
 SEED = 20_240_612
 SENTENCES = 3_000
 
-WHO = """the baker|the harbour master|an old sailor|the clockmaker|a young painter|the ferry captain|her neighbour
-the librarian|a travelling merchant|the night watchman|the schoolteacher|a quiet gardener|the lamplighter
-the net mender|the postman|a visiting surveyor|the choir master|the fishmonger|the boatwright|a retired judge"""
+WHO = """the builder|the harbour master|an old sailor|the cook|a young painter|the ferry captain|her neighbour
+the doctor|a travelling merchant|the night guard|the teacher|a quiet farmer|the mayor
+the driver|the clerk|a visiting artist|the choir master|the soldier|the singer|a retired judge"""
 DID = """carried|repaired|painted|counted|forgot|borrowed|sold|measured|cleaned|hid|found|described|wrapped|weighed
-moved|copied|opened|locked|sketched|polished"""
-WHAT = """a brass compass|the blue ladder|two baskets of apples|a folded map|the broken bell|a coil of rope
-the kitchen table|an empty barrel|a letter without a stamp|the garden gate|a crate of lemons|the heavy anchor
-a woollen coat|the old ledger|a wooden whistle|the market scales|a jar of honey|the rusty lantern|a pair of oars
+moved|copied|opened|locked|drew|polished"""
+WHAT = """a brass compass|the blue ladder|two boxes of apples|a folded map|the broken bell|a coil of rope
+the kitchen table|an empty barrel|a letter without a stamp|the garden gate|a bag of potatoes|the heavy anchor
+a winter coat|the old ledger|a wooden whistle|the market scales|a jar of honey|the old lamp|a pair of boots
 the painted sign"""
-WHERE = """behind the church|near the northern pier|in the upper market|beside the canal|under the stone bridge
-at the edge of the orchard|across from the mill|on the steep stairs|by the customs house|in the rope yard
-outside the tea room|along the sea wall|below the lighthouse|in the narrow lane|at the ferry landing"""
-WHEN = """before sunrise|after the rain had stopped|during the long winter|on a windy afternoon|late in the evening
+WHERE = """behind the church|near the northern pier|in the upper market|near the canal|under the stone bridge
+at the edge of the forest|across from the mill|on the steep stairs|by the customs house|in the rope yard
+outside the tea room|along the sea wall|below the tower|in the narrow lane|at the ferry landing"""
+WHEN = """before sunrise|after the rain had stopped|during the long winter|on a cold afternoon|late in the evening
 while the tide was low|on the first day of spring|when the fog had lifted|shortly after breakfast|at noon
 as the bells were ringing|once the shops had closed"""
 WHY = """because nobody else had time|although the weather was poor|and everyone was pleased|without saying a word
 as had been agreed|and went home on foot|which surprised the whole street|to keep an old promise
-and thought no more about it|so that the children could see it|in exchange for a warm meal|and whistled all the way"""
+and thought no more about it|so that the children could see it|in exchange for a warm meal|and sang all the way"""
 
 
 def options(text):

@@ -234,6 +234,49 @@ fn what_follows_a_phase_that_the_server_ends_is_not_claimed_to_be_known() {
     assert!(!warnings.contains("sends nothing") && !warnings.contains("ends with its data"), "{warnings}");
 }
 
+/// Conversations that go on to the end of their context, some of which begin beyond it.
+const GROWING: &str = r#"
+name = "growing"
+seed = 5
+target.sim.profile = "8b-h100"
+[[workload]]
+name = "talk"
+prompt.synthetic.tokens.uniform = { min = 50, max = 1500 }
+output = { max_tokens = 50, exact = true }
+session.max_context = 1024
+[[phase]]
+name = "p"
+requests = 60
+load.closed = 2
+"#;
+
+#[test]
+fn conversations_that_end_with_their_context_are_previewed_and_kept_as_planned() {
+    let folder = Folder::new(&[("load.toml", GROWING)]);
+    let ended = folder.done(&["check", "load.toml"]);
+    insta::assert_snapshot!(ended.out, @r"
+load.toml: growing → simulated 8b-h100, seed 5
+
+phase  start  end  load     requests  measured  in flight
+p      0s     –    2 users  60        60        at most 2
+
+workload  share    prompt                                              answer, at most
+talk      100.0 %  98 to 1,440 tokens (p50 611, p90 1,404, p99 1,440)  50 tokens
+
+conversations of talk: 1 to 2 turns (p50 1, p90 2, p99 2); each ends before it would pass 1,024 tokens; 18 begin with more and are skipped
+prompts: 43,510 tokens in all, without what turns carry of those before
+answers: at most 3,000 tokens in all
+");
+    let seen = folder.looked_at(&[]);
+    let talk = &seen["preview"]["workloads"][0];
+    assert_eq!((talk["max_context"].as_u64(), talk["turns"]["max"].as_u64()), (Some(1024), Some(2)));
+    folder.done(&["rehearse", "load.toml", "--out", "out", "--quiet"]);
+    let rows = folder.read("out/requests.csv");
+    let too_long =
+        rows.lines().filter(|line| line.contains(",skipped,") && line.contains("max_context: ")).count();
+    assert_eq!(talk["too_long_for_context"].as_u64(), Some(too_long as u64));
+}
+
 /// Steady short requests, and long ones injected among them.
 const MIXED: &str = r#"
 name = "mixed"
@@ -279,6 +322,7 @@ workload  share   prompt       answer, at most
 short     94.3 %  20 words     10 tokens
 long      5.7 %   2,000 words  4 tokens
 
+conversations of short: 3 turns
 answers: at most 3,380 tokens in all
 Times leave out how long each phase drains. Prompts are counted in words: how many tokens they are, the model decides.
 ");

@@ -41,3 +41,5 @@ mod target;
 mod terminal;
 #[path = "cli/usage.rs"]
 mod usage;
+#[path = "cli/verdict.rs"]
+mod verdict;

@@ -9,9 +9,10 @@ use tonnage::dataset::tokenizer::{Specials, Tokenizer};
 use tonnage::dataset::{Dataset, Source};
 use tonnage::plan::Turn;
 use tonnage::plan::compose::{Form, Measure, Prompts, Salt, System};
+use tonnage::plan::needle::{Filler, Hay};
 use tonnage::prompt::TokenModel;
 use tonnage::protocol::BodyOptions;
-use tonnage::record::Planned;
+use tonnage::record::{Needle, Planned};
 use tonnage::scenario::{CachePolicy, History};
 use tonnage::seed::Seed;
 
@@ -116,9 +117,10 @@ fn form(tokenizer: &Tokenizer, prompts: Prompts) -> Form {
         workload: "w".to_owned(),
         prompts,
         system: System::None,
-        measure: Some(Measure { model, overhead_tokens: 0 }),
+        measure: Some(Measure::of(model)),
         cache: CachePolicy::Natural,
         history: History::None,
+        context: None,
         options: BodyOptions::default(),
         checks: false,
         compares: false,
@@ -161,4 +163,36 @@ fn rows_of_a_real_trace_have_their_tokens_and_share_those_of_their_common_ids() 
         }
     }
     assert!(shared_most > 1, "no rows share more than the first block");
+}
+
+#[test]
+fn prompts_that_hide_needles_have_their_tokens() {
+    let hay = Hay { needles: 3, distractors: 4 };
+    for file in FILES {
+        let tokenizer = Arc::new(Tokenizer::load(&folder().join(file)).unwrap());
+        let counted = Filler::counted(Arc::clone(&tokenizer)).expect("sentences that add up");
+        let plain = form(&tokenizer, Prompts::Needle(hay));
+        let measure = plain.measure.clone().unwrap();
+        let tokens = |filler: &Filler, request: u64, length_tokens: u32| {
+            let measure = Some(Measure { filler: filler.clone(), ..measure.clone() });
+            let form = Form { measure, ..plain.clone() };
+            let needle = Some(Needle { depth: request as f64 / 10.0, length_tokens });
+            let planned = Planned { request, session: request, needle, ..Planned::default() };
+            let think = std::time::Duration::ZERO;
+            let turn = Turn { planned, think, prompt_tokens: Some(length_tokens) };
+            let messages = form.opening(Salt(5), &turn).unwrap().messages;
+            tokenizer.count(&messages[0].content, Specials::Without).unwrap() as u32
+        };
+        for (request, length) in (0..10).zip([200, 201, 333, 512, 1_000, 2_047, 4_096, 8_192, 20_000, 32_768])
+        {
+            assert_eq!(tokens(&counted, request, length), length, "{file}");
+        }
+        // Without the tokenizer all deviate by about as much, which a probe tells: numbers are not all alike.
+        let marks = Filler::of_words(1);
+        let off = (0..10).map(|request| tokens(&marks, request, 300 + 500 * request as u32));
+        let off = off.zip(0..).map(|(counted, request)| counted - (300 + 500 * request)).collect::<Vec<_>>();
+        let (least, most) = (off.iter().min().unwrap(), off.iter().max().unwrap());
+        assert!(most - least <= 10, "{file}: {off:?}");
+        println!("{file}: {off:?}");
+    }
 }

@@ -16,6 +16,8 @@ mod accounting;
 mod analysis;
 #[path = "virtual_time/closed_loop.rs"]
 mod closed_loop;
+#[path = "virtual_time/context.rs"]
+mod context;
 #[path = "virtual_time/conversations.rs"]
 mod conversations;
 #[path = "virtual_time/drain.rs"]

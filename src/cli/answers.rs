@@ -23,11 +23,11 @@ pub(super) fn checks(prepared: &Prepared) -> Vec<Option<AnswerCheck>> {
         let rule = workload.score.clone()?;
         let truth: Truth = match (dataset, &workload.prompt) {
             (Some(dataset), _) => truth_of_row(Arc::clone(dataset), rule.clone()),
-            (None, PromptSource::Needle(_)) => {
-                let (salt, name) = (prepared.salt, workload.name.clone());
-                Box::new(move |planned| Some(needle::truth(salt, &name, planned)))
+            (None, PromptSource::Needle(form)) => {
+                let (salt, name, needles) = (prepared.salt, workload.name.clone(), form.needles);
+                Box::new(move |planned| needle::truths(salt, &name, planned, needles))
             }
-            (None, _) => Box::new(|_| None),
+            (None, _) => Box::new(|_| Vec::new()),
         };
         Some(AnswerCheck { rule, truth })
     });
@@ -37,8 +37,9 @@ pub(super) fn checks(prepared: &Prepared) -> Vec<Option<AnswerCheck>> {
 /// Reads the truth of a request's row when its answer is there; one that nothing could equal is none.
 fn truth_of_row(dataset: Arc<Dataset>, rule: Rule) -> Truth {
     Box::new(move |planned| {
-        let row = dataset.row(u32::try_from(planned.dataset_row?).ok()?).ok()?;
-        row.truth.filter(|truth| rule.truth(truth).is_some())
+        let index = planned.dataset_row.and_then(|row| u32::try_from(row).ok());
+        let truth = index.and_then(|index| dataset.row(index).ok()?.truth);
+        truth.filter(|truth| rule.truth(truth).is_some()).into_iter().collect()
     })
 }
 

@@ -180,6 +180,7 @@ impl<'a> Facts<'a> {
             lengths: Vec::new(),
             about: scenario.about.clone(),
             objectives: scenario.objectives.iter().map(ObjectiveEntry::from).collect(),
+            thresholds: scenario.thresholds,
             verdict: None,
             points: Vec::new(),
             resumed: Vec::new(),

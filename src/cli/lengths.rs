@@ -126,12 +126,13 @@ fn shortened(prepared: &Prepared, forms: &[Form], known: &Calibration) -> Option
         (PromptSource::Dataset(_), Some(dataset)) => {
             dataset.lengths().iter().filter_map(|lengths| lengths.prompt).min().map(u64::from)
         }
+        (PromptSource::Needle(asked), _) => asked.lengths.iter().min().copied(),
         _ => None,
     };
     let shortest = form.shortest_tokens().filter(|shortest| least.is_some_and(|least| least < *shortest))?;
     let of_template = known.overhead_tokens.unwrap_or_default();
     Some(format!(
-        "prompts of `{}` have at least {shortest} tokens ({of_template} of them template and instructions): shorter ones \
+        "prompts of `{}` have at least {shortest} tokens ({of_template} of them around the text): shorter ones \
          are made so long",
         known.workload
     ))

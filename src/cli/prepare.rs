@@ -14,7 +14,7 @@ use super::resume::Resume;
 use crate::dataset::tokenizer::Tokenizer;
 use crate::dataset::{Dataset, Source};
 use crate::diagnostic::{Diagnostics, Style};
-use crate::plan::compose::{Form, Prompts, Salt, System};
+use crate::plan::compose::{ContextLimit, Form, Prompts, Salt, System};
 use crate::plan::composer::Composer;
 use crate::plan::shard::Shard;
 use crate::plan::{Plan, row_orders};
@@ -182,7 +182,7 @@ impl Prepared {
                     let prefix = prompts.shared_prefix.as_ref();
                     Prompts::Tokens { prefix_tokens: prefix.map_or(0, |prefix| prefix.tokens) }
                 }
-                (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
+                (PromptSource::Needle(form), _) => Prompts::Needle(form.into()),
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
                 (PromptSource::Dataset(_), None) => unreachable!("every data set was scanned above"),
             },
@@ -194,6 +194,10 @@ impl Prepared {
             measure: None,
             cache: workload.cache,
             history: workload.history(dataset.as_deref()),
+            context: workload.session.as_ref().and_then(|session| {
+                let tokenizer = self.tokenizer.clone();
+                session.max_context.map(|tokens| ContextLimit { tokens, tokenizer })
+            }),
             options: BodyOptions {
                 model: model.to_owned(),
                 stream: workload.request.stream,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use crate::record::{Grade, Planned};
-use crate::score::Rule;
+use crate::record::{Grade, Planned, Verdict};
+use crate::score::{Check, Rule};
 
 /// Requests whose first answer is remembered; of more, the oldest are forgotten, and counted.
 pub(super) const MOST_REMEMBERED: usize = 1 << 18;
@@ -13,20 +13,28 @@ pub(super) const MOST_REMEMBERED: usize = 1 << 18;
 pub struct AnswerCheck {
     /// How they are compared with their truths.
     pub rule: Rule,
-    /// The truth of a planned request; `None` where it has none that can be used.
+    /// The truths of a planned request, all of which its answer must have; empty where it has none that can be used.
     pub truth: Truth,
 }
 
-/// Finds the truth of a planned request.
-pub type Truth = Box<dyn Fn(&Planned) -> Option<String> + Send>;
+/// Finds the truths of a planned request.
+pub type Truth = Box<dyn Fn(&Planned) -> Vec<String> + Send>;
 
 impl AnswerCheck {
     /// Grades an answer; `None` where there is no truth to hold it against.
     pub(super) fn grade(&self, planned: &Planned, answer: &str) -> Option<Grade> {
-        let truth = if self.rule.ignores_truth() { String::new() } else { (self.truth)(planned)? };
-        let check = self.rule.check(answer, &truth);
-        let (verdict, rule) = (check.verdict, check.rule.to_owned());
-        Some(Grade { verdict, rule, answer: check.answer, truth: check.truth })
+        let truths = if self.rule.ignores_truth() { vec![String::new()] } else { (self.truth)(planned) };
+        let mut checks: Vec<Check> = truths.iter().map(|truth| self.rule.check(answer, truth)).collect();
+        if checks.is_empty() {
+            return None;
+        }
+        // What is said of several is said of the first that the answer lacks, if there is one.
+        let place = checks.iter().position(|check| check.verdict != Verdict::Right).unwrap_or(0);
+        let all = |part: fn(&Check) -> &str| checks.iter().map(part).collect::<Vec<_>>().join(", ");
+        let (truth, found) = (all(|check| &check.truth), all(|check| &check.answer));
+        let Check { verdict, rule, answer, .. } = checks.swap_remove(place);
+        let answer = if verdict == Verdict::Right { found } else { answer };
+        Some(Grade { verdict, rule: rule.to_owned(), answer, truth })
     }
 }
 
@@ -73,6 +81,19 @@ impl FirstAnswers {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answer_must_have_every_truth() {
+        let rule = Rule::new(crate::score::Kind::Contains).unwrap();
+        let check = AnswerCheck { rule, truth: Box::new(|_| vec!["471".to_owned(), "82".to_owned()]) };
+        let grade = |answer| check.grade(&Planned::default(), answer).unwrap();
+        let right = grade("They are 82 and 471.");
+        assert_eq!((right.verdict, &*right.answer, &*right.truth), (Verdict::Right, "471, 82", "471, 82"));
+        assert_eq!((grade("471").verdict, grade("82").verdict), (Verdict::Wrong, Verdict::Wrong));
+        assert_eq!(grade(" ").verdict, Verdict::NoAnswer);
+        let none = AnswerCheck { truth: Box::new(|_| Vec::new()), ..check };
+        assert_eq!(none.grade(&Planned::default(), "471"), None);
+    }
 
     #[test]
     fn a_second_answer_is_held_against_the_first() {

@@ -6,8 +6,11 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 
-use super::{Turn, needle, step};
+use super::context::Length;
+use super::needle::{self, Filler, Hay};
+use super::{Turn, step};
 use crate::blocks::BlockHasher;
+use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::dataset::{self, Dataset, Size};
 use crate::prompt::{Message, Role, TokenModel, all_words};
 use crate::protocol::BodyOptions;
@@ -42,25 +45,30 @@ pub enum Prompts {
     /// Rows of a data set, or of a trace.
     Rows(Arc<Dataset>),
     /// Needles in text of our own.
-    Needle {
-        /// Other needles beside the one that is asked for.
-        distractors: u32,
-    },
+    Needle(Hay),
 }
 
 /// How prompts of a length in tokens are made.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Measure {
     /// What they are made of.
     pub model: TokenModel,
-    /// Tokens that the template and the system text add to the first request of a session.
+    /// What needles are hidden in.
+    pub filler: Filler,
+    /// Tokens that the template and the system text add to the first request of a session, and those of a needle's
+    /// prompt that `filler` does not count.
     pub overhead_tokens: u64,
 }
 
 impl Measure {
     /// A token a word and nothing around them: lengths are then words.
     pub fn words() -> Measure {
-        Measure { model: TokenModel::common(), overhead_tokens: 0 }
+        Measure::of(TokenModel::common())
+    }
+
+    /// Nothing around the words of `model`.
+    pub fn of(model: TokenModel) -> Measure {
+        Measure { model, filler: Filler::in_words(), overhead_tokens: 0 }
     }
 }
 
@@ -73,6 +81,15 @@ pub enum System {
     Text(String),
     /// Made-up text of so many tokens.
     Tokens(u64),
+}
+
+/// The context that a conversation must not pass.
+#[derive(Clone)]
+pub struct ContextLimit {
+    /// Its size, in tokens.
+    pub tokens: u64,
+    /// Counts texts beforehand, where there is one.
+    pub tokenizer: Option<Arc<Tokenizer>>,
 }
 
 /// What the requests of one workload have in common.
@@ -90,6 +107,8 @@ pub struct Form {
     pub cache: CachePolicy,
     /// What a turn carries of those before it.
     pub history: History,
+    /// What its conversations must not pass; `None` where they may go on.
+    pub context: Option<ContextLimit>,
     /// What its bodies have in common.
     pub options: BodyOptions,
     /// Whether answers are checked.
@@ -136,10 +155,9 @@ impl Form {
                 Opening { messages: first.said, system: system.or(told), recorded: first.answer, script }
             }
             (Prompts::Rows(_), None) => return Err("the plan names no row of the data set".into()),
-            (Prompts::Needle { distractors }, _) => {
-                let hidden = turn.planned.needle.ok_or("the plan names no needle")?;
-                let text = needle::text(salt, &self.workload, index(turn), hidden, *distractors);
-                Opening::made_up(system, text)
+            (Prompts::Needle(hay), _) => {
+                let cell = turn.planned.needle.ok_or("the plan names no needle")?;
+                Opening::made_up(system, self.haystack(*hay, salt, turn, is_first, cell.depth))
             }
             (Prompts::Synthetic { words }, _) => {
                 let stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
@@ -184,20 +202,32 @@ impl Form {
         match &self.prompts {
             Prompts::Tokens { .. } => true,
             Prompts::Rows(_) => self.is_sized(),
-            Prompts::Synthetic { .. } | Prompts::Needle { .. } => false,
+            Prompts::Needle(_) => true,
+            Prompts::Synthetic { .. } => false,
         }
     }
 
-    /// The shortest prompt that can be made, one token of its own; `None` where lengths are no tokens.
+    /// Whether they are.
+    pub(super) fn is_measured(&self) -> bool {
+        self.measure.is_some() && self.has_lengths()
+    }
+
+    /// The shortest prompt that can be made; `None` where lengths are no tokens.
     pub fn shortest_tokens(&self) -> Option<u64> {
         let measure = self.measure.as_ref().filter(|_| self.has_lengths())?;
-        Some(measure.overhead_tokens + self.prefix_tokens() + 1)
+        let own = match &self.prompts {
+            Prompts::Needle(hay) => {
+                (measure.filler.shortest(*hay) as f64 * measure.model.tokens_per_word()).ceil() as u64
+            }
+            _ => 1,
+        };
+        Some(measure.overhead_tokens + self.prefix_tokens() + own)
     }
 
     fn prefix_tokens(&self) -> u64 {
         match &self.prompts {
             Prompts::Tokens { prefix_tokens } => *prefix_tokens,
-            Prompts::Synthetic { .. } | Prompts::Rows(_) | Prompts::Needle { .. } => 0,
+            Prompts::Synthetic { .. } | Prompts::Rows(_) | Prompts::Needle(_) => 0,
         }
     }
 
@@ -262,6 +292,16 @@ impl Form {
         text
     }
 
+    /// A text that hides a needle so deep.
+    fn haystack(&self, hay: Hay, salt: Salt, turn: &Turn, is_first: bool, depth: f64) -> String {
+        let model = &self.model();
+        let filler = &self.measure.as_ref().map_or_else(Filler::in_words, |measure| measure.filler.clone());
+        let length = model.words(self.own_tokens(turn, is_first));
+        let number = self.number(salt, turn);
+        let stack = needle::Haystack { hay, filler, model, number, length, depth };
+        stack.text(needle::stream(salt, &self.workload, index(turn)))
+    }
+
     /// Adds the part of a text that no other request has.
     fn add_own(&self, content: &mut String, salt: Salt, turn: &Turn, is_first: bool) {
         let mut stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
@@ -289,22 +329,42 @@ impl Form {
     /// A template's tokens are taken to follow the text of each message, as many after one as after another: what of
     /// them stands before the text is alike in all prompts, and moves the borders of blocks by less than it is long.
     pub fn blocks(&self, messages: &[Message], block_tokens: u64) -> Option<Arc<[u64]>> {
-        let measure = self.measure.as_ref().filter(|_| self.has_lengths())?;
-        let system_tokens = match &self.system {
-            System::None => 0,
-            System::Tokens(tokens) => *tokens,
-            System::Text(_) => return None,
-        };
+        if matches!(self.prompts, Prompts::Needle(_)) || !self.has_lengths() {
+            return None;
+        }
+        let measure = self.measure.as_ref()?;
         if !measure.model.is_exact() {
             return None;
         }
-        let template_tokens = measure.overhead_tokens.saturating_sub(system_tokens);
+        let template_tokens = self.template_tokens()?;
         let mut hasher = BlockHasher::new(block_tokens);
         for message in messages {
             message.content.split_whitespace().for_each(|word| hasher.push_word(word));
             hasher.push_template(template_tokens / messages.len() as u64);
         }
         Some(hasher.finish())
+    }
+
+    /// Tokens that the template adds to the first request of a session; `None` where they are not known.
+    pub(super) fn template_tokens(&self) -> Option<u64> {
+        let overhead_tokens = self.measure.as_ref().filter(|_| self.has_lengths())?.overhead_tokens;
+        match &self.system {
+            System::None => Some(overhead_tokens),
+            System::Tokens(tokens) => Some(overhead_tokens.saturating_sub(*tokens)),
+            System::Text(_) => None,
+        }
+    }
+
+    /// Tokens of texts, a template's left out; `None` where nothing counts them.
+    pub(super) fn count<'a>(&self, mut texts: impl Iterator<Item = &'a str>) -> Option<u64> {
+        let tokenizer = self.context.as_ref()?.tokenizer.as_ref()?;
+        texts.try_fold(0, |sum, text| Some(sum + tokenizer.count(text, Specials::Without).ok()? as u64))
+    }
+
+    /// Length of what a turn adds: as planned, or as counted.
+    pub(super) fn length(&self, turn: &Turn, messages: &[Message], counted: Option<u64>) -> Length {
+        let tokens = if self.is_measured() { turn.prompt_tokens.map(u64::from) } else { counted };
+        Length::of(messages, tokens)
     }
 
     /// Words of the request's own, and a line break.

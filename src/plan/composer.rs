@@ -8,12 +8,13 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use super::compose::{Form, Opening, Prompts, Salt};
+use super::context::{Added, Context, Length, Misfit};
 use super::{End, Plan, Start, Turn};
 use crate::blocks::{Carried, KnownPrompt};
 use crate::dataset;
 use crate::prompt::{Message, Outgoing, Role};
 use crate::protocol::Api;
-use crate::record::{EndedBy, Planned};
+use crate::record::{EndedBy, Outcome, Planned, Usage};
 use crate::scenario::{CachePolicy, History, PromptSource};
 
 /// What a run stopped before its end would still have sent is counted up to this.
@@ -26,10 +27,52 @@ pub struct Composed {
     pub start: Start,
     /// Its turns, at least one.
     pub turns: Vec<Turn>,
-    /// The request of its first turn, or why it could not be composed.
-    pub outgoing: Result<Outgoing, String>,
+    /// The request of its first turn, or why there is none.
+    pub outgoing: Result<Outgoing, Unsendable>,
     /// What the requests of later turns are made of.
     pub conversation: Conversation,
+}
+
+/// Why a turn has no request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unsendable {
+    /// It could not be composed: why.
+    Failed(String),
+    /// Its conversation would pass the context stated for it: in words.
+    BeyondContext(String),
+}
+
+impl Unsendable {
+    /// What becomes of the turn, and the text for its row's `error`.
+    pub fn into_fate(self) -> (Outcome, String) {
+        match self {
+            Unsendable::Failed(error) => (Outcome::ClientError, error),
+            Unsendable::BeyondContext(why) => (Outcome::Skipped, why),
+        }
+    }
+}
+
+impl From<String> for Unsendable {
+    fn from(error: String) -> Unsendable {
+        Unsendable::Failed(error)
+    }
+}
+
+impl From<&str> for Unsendable {
+    fn from(error: &str) -> Unsendable {
+        Unsendable::Failed(error.to_owned())
+    }
+}
+
+impl From<Misfit> for Unsendable {
+    fn from(misfit: Misfit) -> Unsendable {
+        match misfit {
+            Misfit::Full(why) => Unsendable::BeyondContext(why),
+            Misfit::Unknown => Unsendable::from(
+                "max_context cannot be kept: the server states no prompt_tokens, and no target.tokenizer.file is named",
+            ),
+        }
+    }
 }
 
 impl Composed {
@@ -62,6 +105,19 @@ pub struct Conversation {
     recorded: Option<String>,
     /// What the first prompt begins with, where its tokens are known.
     known: Option<KnownPrompt>,
+    /// What it has taken of the context that it must not pass.
+    context: Option<Context>,
+    /// Tokens of the turns still to come, where they were counted beforehand.
+    counted: VecDeque<Counted>,
+    /// Tokens of the recorded answer.
+    recorded_tokens: Option<u64>,
+}
+
+/// Tokens of what stands in one turn of a data set, where they were counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    said: Option<u64>,
+    answer: Option<u64>,
 }
 
 impl std::fmt::Debug for Conversation {
@@ -71,21 +127,28 @@ impl std::fmt::Debug for Conversation {
 }
 
 impl Conversation {
-    /// The request of `turn`, which follows one that was answered with `answer`. `is_last` says that no turn
-    /// follows it. An error says why it cannot be composed.
-    pub fn next(&mut self, turn: &Turn, answer: Option<String>, is_last: bool) -> Result<Outgoing, String> {
+    /// The request of `turn`, which follows one that was answered with `answer` and `usage`. `is_last` says that no
+    /// turn follows it. An error says why there is none.
+    pub fn next(
+        &mut self,
+        turn: &Turn,
+        answer: Option<String>,
+        usage: &Usage,
+        is_last: bool,
+    ) -> Result<Outgoing, Unsendable> {
         let planned = &turn.planned;
-        let history = self.recipe.forms[planned.workload as usize].history;
+        let form = self.recipe.form(turn);
+        let history = form.history;
         let recorded = self.recorded.take();
+        let recorded_tokens = self.recorded_tokens.take();
+        let counted = self.counted.pop_front().unwrap_or_default();
         let new = match self.script.pop_front() {
             Some(scripted) => {
                 self.recorded = scripted.answer;
-                let mut said = scripted.said;
-                if history == History::None {
-                    said.splice(0..0, self.system.clone());
-                    self.recipe.set_apart(turn, &mut said);
+                match history {
+                    History::None => self.recipe.alone(turn, scripted.said, self.system.clone()),
+                    History::Real | History::Recorded => scripted.said,
                 }
-                said
             }
             None => {
                 let row = self.recipe.opening(turn)?;
@@ -93,13 +156,26 @@ impl Conversation {
                 row.messages
             }
         };
-        let content = match history {
-            History::None => {
-                let known = self.recipe.known(planned, &new, false);
-                return Ok(Outgoing { known, ..self.recipe.outgoing(planned, &new, false) });
-            }
-            History::Real => answer.ok_or("the answer before is too long for the next turn to carry")?,
-            History::Recorded => recorded.ok_or("the turn before has no recorded answer")?,
+        self.recorded_tokens = counted.answer;
+        let carried = match history {
+            History::None => None,
+            History::Real => Some(answer.ok_or("the answer before is too long for the next turn to carry")?),
+            History::Recorded => Some(recorded.ok_or("the turn before has no recorded answer")?),
+        };
+        if let Some(context) = &mut self.context {
+            let answer_bytes = carried.as_ref().map_or(0, String::len) as u64;
+            let recorded = Length { tokens: recorded_tokens, bytes: answer_bytes };
+            let added = Added {
+                text: form.length(turn, &new, counted.said),
+                recorded: (history == History::Recorded).then_some(recorded),
+                answer_bytes,
+                max_tokens: planned.output_tokens_planned.unwrap_or_default().into(),
+            };
+            context.add(usage, added)?;
+        }
+        let Some(content) = carried else {
+            let known = self.recipe.known(planned, &new, false);
+            return Ok(Outgoing { known, ..self.recipe.outgoing(planned, &new, false) });
         };
         self.messages.push(Message { role: Role::Assistant, content });
         self.messages.extend(new);
@@ -235,7 +311,7 @@ impl Composer {
 
 impl Recipe {
     /// The first request of a session, and what the others need.
-    fn begin(self: &Arc<Recipe>, turns: &[Turn]) -> (Result<Outgoing, String>, Conversation) {
+    fn begin(self: &Arc<Recipe>, turns: &[Turn]) -> (Result<Outgoing, Unsendable>, Conversation) {
         let mut conversation = Conversation {
             recipe: Arc::clone(self),
             messages: Vec::new(),
@@ -243,13 +319,32 @@ impl Recipe {
             system: None,
             recorded: None,
             known: None,
+            context: None,
+            counted: VecDeque::new(),
+            recorded_tokens: None,
         };
         let first = &turns[0].planned;
-        let history = self.forms[first.workload as usize].history;
+        let form = self.form(&turns[0]);
+        let history = form.history;
         let opening = match self.opening(&turns[0]) {
             Ok(opening) => opening,
-            Err(error) => return (Err(error), conversation),
+            Err(error) => return (Err(error.into()), conversation),
         };
+        if let Some(limit) = &form.context {
+            let (counted, to_come) = self.count_ahead(turns, &opening);
+            let begun = Context::begin(
+                limit.tokens,
+                history,
+                form.length(&turns[0], &opening.messages, counted.said),
+                first.output_tokens_planned.unwrap_or_default().into(),
+                form.template_tokens().unwrap_or_default(),
+            );
+            match begun {
+                Ok(context) => conversation.context = Some(context),
+                Err(misfit) => return (Err(misfit.into()), conversation),
+            }
+            (conversation.counted, conversation.recorded_tokens) = (to_come, counted.answer);
+        }
         let goes_on = turns.len() > 1;
         let outgoing = self.outgoing(first, &opening.messages, goes_on && history == History::Real);
         let known = self.known(first, &opening.messages, goes_on && history != History::None);
@@ -270,10 +365,42 @@ impl Recipe {
         form.opening(self.salt(form), turn)
     }
 
-    /// Sets a request that begins anew apart from all others, where its workload's policy asks for it.
-    fn set_apart(&self, turn: &Turn, messages: &mut [Message]) {
+    /// The messages of a later turn that begins anew, and is set apart from all others where its workload's policy
+    /// asks for it.
+    fn alone(&self, turn: &Turn, mut said: Vec<Message>, system: Option<Message>) -> Vec<Message> {
+        said.splice(0..0, system);
         let form = self.form(turn);
-        form.set_apart(self.salt(form), turn, messages);
+        form.set_apart(self.salt(form), turn, &mut said);
+        said
+    }
+
+    /// Tokens of a session's turns, of its first and of those to come, where a tokenizer counts them: it takes its
+    /// time, which a turn that is due has not.
+    fn count_ahead(&self, turns: &[Turn], opening: &Opening) -> (Counted, VecDeque<Counted>) {
+        let form = self.form(&turns[0]);
+        let has_tokenizer = form.context.as_ref().is_some_and(|limit| limit.tokenizer.is_some());
+        if form.is_measured() || !has_tokenizer {
+            return (Counted::default(), VecDeque::new());
+        }
+        let count = |said: &[Message], answer: Option<&str>| Counted {
+            said: form.count(said.iter().map(|message| message.content.as_str())),
+            answer: answer
+                .filter(|_| form.history == History::Recorded)
+                .and_then(|answer| form.count([answer].into_iter())),
+        };
+        let mut script = opening.script.iter();
+        let to_come = turns[1..].iter().map(|turn| match script.next() {
+            Some(scripted) if form.history == History::None => {
+                count(&self.alone(turn, scripted.said.clone(), opening.system.clone()), None)
+            }
+            Some(scripted) => count(&scripted.said, scripted.answer.as_deref()),
+            // One that cannot be read is found out when it is due.
+            None => self
+                .opening(turn)
+                .map_or(Counted::default(), |opening| count(&opening.messages, opening.recorded.as_deref())),
+        });
+        let to_come = to_come.collect();
+        (count(&opening.messages, opening.recorded.as_deref()), to_come)
     }
 
     fn form(&self, turn: &Turn) -> &Form {
@@ -282,7 +409,7 @@ impl Recipe {
 
     fn salt(&self, form: &Form) -> Salt {
         // What a needle says, and what fills the lengths of a trace, is known by the run's salt alone.
-        let is_made_up = matches!(form.prompts, Prompts::Needle { .. }) || form.is_sized();
+        let is_made_up = matches!(form.prompts, Prompts::Needle(_)) || form.is_sized();
         let is_natural = form.cache == CachePolicy::Natural && !is_made_up;
         if is_natural { self.natural } else { self.salt }
     }

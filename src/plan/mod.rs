@@ -7,6 +7,7 @@
 
 pub mod compose;
 pub mod composer;
+mod context;
 pub mod needle;
 mod offering;
 pub mod shard;
@@ -19,6 +20,7 @@ use crate::distribution::Distribution;
 use crate::record::{EndedBy, Planned};
 use crate::scenario::{History, Load, Popularity, PromptSource, Recording, Requests, Scenario, Workload};
 use crate::seed::Seed;
+use context::Room;
 use offering::{Left, Offering, without_row};
 use shard::Shard;
 
@@ -63,6 +65,9 @@ pub enum End {
         workload: u32,
     },
 }
+
+/// Sessions whose turns are counted for their mean.
+const SESSIONS_TRIED: u64 = 200;
 
 /// Loads whose numbers cannot follow those of another begin at multiples of this.
 pub const RANGE: u64 = 1_000_000_000;
@@ -239,12 +244,15 @@ impl Plan {
             Some(None) => return load.end(without_row(workload, index)),
         };
         let turns_of_row = rows.as_ref().zip(row).and_then(|(rows, row)| rows.turns(row));
-        let most = form
-            .and_then(|form| form.turns.as_ref())
-            .map(|turns| turns.sample(&mut seed.indexed_stream("turns", &workload.name, session)).max(1));
+        let carries = form.is_some_and(|form| form.history != History::None);
+        let mut room = Room::new(workload, carries);
+        let most = most_turns(seed, workload, session);
         let count = match (turns_of_row, most) {
             (Some(turns), most) => most.map_or(u64::from(turns), |most| most.min(turns.into())),
-            (None, most) => most.unwrap_or(1),
+            (None, Some(most)) => most,
+            // As many as fit its context.
+            (None, None) if room.is_some() => u64::from(u32::MAX),
+            (None, None) => 1,
         };
         let mut pauses = form.map(|form| (form.think, seed.indexed_stream("think", &workload.name, session)));
         let prefix = prefix(seed, workload, &mut self.rounds[index], session);
@@ -262,26 +270,28 @@ impl Plan {
                 let Some(next) = rows.next() else { break };
                 row = Some(next);
             }
+            let stated = row.and_then(|row| rows.as_ref()?.lengths(row));
+            let of_row = stated.filter(|_| workload.uses_output_tokens()).and_then(|lengths| lengths.output);
+            let (drawn, output_tokens) = lengths(seed, workload, session, turn);
+            let output_tokens = of_row.unwrap_or(output_tokens);
+            let needle = row.zip(cells).and_then(|(cell, form)| form.cell(cell));
+            let of_cell = needle.map(|needle| needle.length_tokens.into());
+            let wanted = drawn.or_else(|| stated?.prompt.map(u64::from)).or(of_cell);
+            if let Some((room, tokens)) = room.as_mut().zip(drawn)
+                && !room.takes(tokens, output_tokens.into())
+                && turn > 0
+            {
+                break;
+            }
             load.left.take(index, is_new_row);
             let think = match &mut pauses {
                 Some((law, stream)) if turn > 0 => law.sample(stream),
                 _ => Duration::ZERO,
             };
-            let stated = row.and_then(|row| rows.as_ref()?.lengths(row));
-            let of_row = stated.filter(|_| workload.uses_output_tokens()).and_then(|lengths| lengths.output);
-            let mut lengths = seed.indexed_stream("output", &workload.name, step(session, turn));
-            let is_whole = turn == 0 || form.is_none_or(|form| form.history == History::None);
-            let wanted = match &workload.prompt {
-                PromptSource::Tokens(prompts) => {
-                    let mut lengths = seed.indexed_stream("prompt", &workload.name, step(session, turn));
-                    Some(prompts.tokens.sample(&mut lengths) as u32)
-                }
-                PromptSource::Dataset(_) => stated.and_then(|lengths| lengths.prompt),
-                PromptSource::Synthetic { .. } | PromptSource::Needle(_) => None,
-            };
+            let is_whole = turn == 0 || !carries;
             let shortest = self.shortest[index];
             let least = shortest.filter(|_| is_whole).unwrap_or(0);
-            let prompt_tokens = wanted.map(|wanted| u64::from(wanted).max(least) as u32);
+            let prompt_tokens = wanted.map(|wanted| wanted.max(least) as u32);
             let planned = Planned {
                 request: load.numbers.request,
                 session,
@@ -289,9 +299,8 @@ impl Plan {
                 phase: load.phase,
                 workload: index as u32,
                 dataset_row: row.filter(|_| cells.is_none()).map(u64::from),
-                needle: row.zip(cells).and_then(|(cell, form)| form.cell(cell)),
-                output_tokens_planned: of_row
-                    .or_else(|| Some(workload.max_tokens.sample(&mut lengths) as u32)),
+                needle,
+                output_tokens_planned: Some(output_tokens),
                 prompt_tokens_planned: prompt_tokens.filter(|_| is_whole && shortest.is_some()),
                 prefix_group: prefix.map(|(group, _)| group),
                 prefix_tokens: prefix.map(|(_, tokens)| tokens),
@@ -320,6 +329,38 @@ pub fn row_orders(
         PromptSource::Dataset(source) => Some(dataset.as_ref()?.order(source, seed, &workload.name)),
     };
     workloads.map(order).collect()
+}
+
+/// Turns that a session may have by its law.
+fn most_turns(seed: Seed, workload: &Workload, session: u64) -> Option<u64> {
+    let turns = workload.session.as_ref()?.turns.as_ref()?;
+    Some(turns.sample(&mut seed.indexed_stream("turns", &workload.name, session)).max(1))
+}
+
+/// Tokens drawn for a turn: for what it adds, where that is planned in tokens, and for its answer.
+fn lengths(seed: Seed, workload: &Workload, session: u64, turn: u32) -> (Option<u64>, u32) {
+    let stream = |purpose| seed.indexed_stream(purpose, &workload.name, step(session, turn));
+    let prompt = match &workload.prompt {
+        PromptSource::Tokens(prompts) => Some(prompts.tokens.sample(&mut stream("prompt"))),
+        PromptSource::Synthetic { .. } | PromptSource::Dataset(_) | PromptSource::Needle(_) => None,
+    };
+    (prompt, workload.max_tokens.sample(&mut stream("output")) as u32)
+}
+
+/// Turns of a session on average, where planned lengths end it; `None` where they do not.
+pub fn mean_turns_in_context(workload: &Workload, seed: Seed) -> Option<f64> {
+    let carries = workload.session.as_ref()?.history != History::None;
+    let count = |session: u64| {
+        let mut room = Room::new(workload, carries)?;
+        let most = most_turns(seed, workload, session).unwrap_or(u32::MAX.into()) as u32;
+        let fits = |turn: &u32| {
+            let (prompt, output) = lengths(seed, workload, session, *turn);
+            prompt.is_some_and(|tokens| room.takes(tokens, output.into()))
+        };
+        Some((0..most).take_while(fits).count().max(1) as f64)
+    };
+    let sum = (0..SESSIONS_TRIED).map(count).sum::<Option<f64>>()?;
+    Some(sum / SESSIONS_TRIED as f64)
 }
 
 /// The beginning that a session of the workload shares with others, and its length in tokens; `None` where none is

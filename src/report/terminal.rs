@@ -264,8 +264,11 @@ impl Section<'_> {
     fn lengths(&self) -> String {
         let mean = |metric| self.value(metric, "mean").map(short);
         let against_planned = |name, real, planned| {
+            // Where some were not planned, those that were are no measure of all.
+            let is_comparable = self.count(planned, "mean") >= self.count(real, "mean");
+            let planned = mean(planned).filter(|_| is_comparable);
             let real = mean(real).unwrap_or_else(|| NONE.to_owned());
-            match mean(planned) {
+            match planned {
                 Some(planned) => format!("{real} {name} ({planned} asked)"),
                 None => format!("{real} {name}"),
             }

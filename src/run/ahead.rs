@@ -265,6 +265,7 @@ mod tests {
             measure: None,
             cache: CachePolicy::Cold,
             history: History::None,
+            context: None,
             options,
             checks: false,
             compares: false,

@@ -5,6 +5,7 @@
 //! template adds, and whether a word is a token. Where it counts otherwise, its own number holds.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -14,21 +15,25 @@ use crate::clock::Clock;
 use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::plan::Turn;
 use crate::plan::compose::{Form, Measure, Prompts, Salt, System};
+use crate::plan::needle::Filler;
 use crate::prompt::{Outgoing, TokenModel, all_words};
 use crate::protocol::{Api, BodyOptions};
-use crate::record::{Outcome, Planned, Timeline};
+use crate::record::{Needle, Outcome, Planned, Timeline};
 use crate::scenario::CachePolicy;
 use crate::seed::Seed;
 
 /// Lengths of the probes, in words.
 const PROBES: [u64; 3] = [32, 160, 288];
 
+/// Deviations that differ by no more than this are put down to numbers that are not all as many tokens.
+const FLAT_TOKENS: i64 = 8;
+
 /// Where the words of prompts come from.
 pub enum WordSource<'a> {
     /// Words that are one token in every common vocabulary.
     Common,
     /// A tokenizer of the scenario's.
-    Tokenizer(&'a Tokenizer),
+    Tokenizer(&'a Arc<Tokenizer>),
     /// The server's endpoint at this path.
     Endpoint(String),
 }
@@ -40,7 +45,8 @@ pub struct Calibration {
     pub workload: String,
     /// Where its words come from: `common`, `tokenizer`, `endpoint`.
     pub source: &'static str,
-    /// Tokens that template and instructions add; `None` where the server does not count.
+    /// Tokens that template and instructions add, and to a needle's prompt what its text was not known to have; `None`
+    /// where the server does not count.
     pub overhead_tokens: Option<u64>,
     /// Tokens of a word.
     pub tokens_per_word: f64,
@@ -78,6 +84,40 @@ impl Fit {
             tokens_per_word,
             error_share: samples.iter().map(deviation).fold(0.0, f64::max),
         })
+    }
+}
+
+/// By how much what a server counts differs from what was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Deviation {
+    /// In the middle of them.
+    middle_tokens: i64,
+    /// From the least to the largest.
+    spread_tokens: i64,
+    /// The largest that the middle leaves, as a share of the length.
+    error_share: f64,
+}
+
+impl Deviation {
+    /// Of lengths asked for and counted.
+    fn of(samples: &[(u64, u64)]) -> Deviation {
+        let mut deviations = samples
+            .iter()
+            .map(|(asked, counted)| counted.cast_signed() - asked.cast_signed())
+            .collect::<Vec<_>>();
+        deviations.sort_unstable();
+        let (Some(least), Some(most)) = (deviations.first(), deviations.last()) else {
+            return Deviation::default();
+        };
+        let middle = deviations[deviations.len() / 2];
+        let left = |(asked, counted): &(u64, u64)| {
+            (counted.cast_signed() - asked.cast_signed() - middle).unsigned_abs() as f64 / *counted as f64
+        };
+        Deviation {
+            middle_tokens: middle,
+            spread_tokens: most - least,
+            error_share: samples.iter().map(left).fold(0.0, f64::max),
+        }
     }
 }
 
@@ -124,14 +164,31 @@ impl Calibrator<'_> {
                     let plain = Form {
                         // What a prefix adds is known, and a long one would be probed at length.
                         prompts: Prompts::Tokens { prefix_tokens: 0 },
-                        measure: Some(Measure { model: model.clone(), overhead_tokens: 0 }),
+                        measure: Some(Measure::of(model.clone())),
                         ..form.clone()
                     };
-                    self.probe(&plain, known.len()).await?
+                    let id = format!("{}", known.len());
+                    match self.probe(&plain, &id, PROBES).await? {
+                        Some(samples) => Some(Fit::of(&samples).ok_or_else(|| {
+                            format!(
+                                "the server counts {samples:?} tokens for so many words, which makes no sense"
+                            )
+                        })?),
+                        None => None,
+                    }
                 }
             };
             known.push((kind.0, kind.1, kind.2, fit));
-            calibrations.extend(settle(form, &model, source, fit, notes)?);
+            let Some(mut calibration) = settle(form, &model, source, fit, notes)? else { continue };
+            if let Prompts::Needle(_) = form.prompts {
+                let counted = match words {
+                    WordSource::Tokenizer(tokenizer) => Filler::counted(Arc::clone(tokenizer)),
+                    WordSource::Common | WordSource::Endpoint(_) => None,
+                };
+                let id = format!("{}-needle", calibrations.len());
+                self.measure_filler(form, counted, &id, &mut calibration).await?;
+            }
+            calibrations.push(calibration);
         }
         Ok(calibrations)
     }
@@ -186,17 +243,60 @@ impl Calibrator<'_> {
         tokens.map(|tokens| tokens.len() as u64).ok_or(format!("{path} answers without a list of `tokens`"))
     }
 
-    /// What the server counts of prompts of `form`; `None` where it does not say.
-    async fn probe(&self, form: &Form, which: usize) -> Result<Option<Fit>, String> {
-        let salt = Salt(Seed(self.salt.0).indexed_stream("probe", &form.workload, which as u64).bits());
-        let mut samples = Vec::new();
-        for (number, words) in PROBES.into_iter().enumerate() {
-            let planned = Planned { request: number as u64, session: number as u64, ..Planned::default() };
-            let turn = Turn {
-                planned,
-                think: std::time::Duration::ZERO,
-                prompt_tokens: Some(u32::try_from(words).unwrap_or(u32::MAX)),
+    /// Finds out how many tokens the text is that needles are hidden in. Its words are one each; marks of punctuation may
+    /// be one or none, numbers are as many as any other of their width.
+    async fn measure_filler(
+        &self,
+        form: &mut Form,
+        counted: Option<Filler>,
+        id: &str,
+        calibration: &mut Calibration,
+    ) -> Result<(), String> {
+        let Some(measure) = form.measure.clone() else { return Ok(()) };
+        let fillers = counted.map_or_else(|| vec![Filler::of_words(1), Filler::of_words(0)], |one| vec![one]);
+        let mut best: Option<(Measure, Deviation)> = None;
+        for (tried, filler) in fillers.into_iter().enumerate() {
+            let measure = Measure { filler, ..measure.clone() };
+            let form = Form { measure: Some(measure.clone()), ..form.clone() };
+            let shortest = form.shortest_tokens().unwrap_or_default();
+            let lengths = PROBES.map(|length| shortest + length);
+            let Some(samples) = self.probe(&form, &format!("{id}-{tried}"), lengths).await? else {
+                best.get_or_insert((measure, Deviation::default()));
+                break;
             };
+            let deviation = Deviation::of(&samples);
+            if best.as_ref().is_none_or(|(_, known)| deviation.spread_tokens < known.spread_tokens) {
+                best = Some((measure, deviation));
+            }
+            if deviation.spread_tokens <= FLAT_TOKENS {
+                break;
+            }
+        }
+        if let Some((measure, deviation)) = best {
+            let overhead_tokens = measure.overhead_tokens.saturating_add_signed(deviation.middle_tokens);
+            calibration.overhead_tokens = calibration.overhead_tokens.map(|_| overhead_tokens);
+            calibration.error_share = calibration.error_share.map(|known| known.max(deviation.error_share));
+            form.measure = Some(Measure { overhead_tokens, ..measure });
+        }
+        Ok(())
+    }
+
+    /// Lengths asked for, and what the server counts of prompts of `form` made to them; `None` where it does not say.
+    async fn probe(
+        &self,
+        form: &Form,
+        which: &str,
+        lengths: [u64; 3],
+    ) -> Result<Option<Vec<(u64, u64)>>, String> {
+        let salt = Salt(Seed(self.salt.0).stream("probe", which).bits());
+        let mut samples = Vec::new();
+        for (number, length) in lengths.into_iter().enumerate() {
+            let length_tokens = u32::try_from(length).unwrap_or(u32::MAX);
+            let needle = Some(Needle { depth: 0.5, length_tokens });
+            let (request, session) = (number as u64, number as u64);
+            let planned = Planned { request, session, needle, ..Planned::default() };
+            let (think, prompt_tokens) = (std::time::Duration::ZERO, Some(length_tokens));
+            let turn = Turn { planned, think, prompt_tokens };
             let messages = form.opening(salt, &turn)?.messages;
             let outgoing = Outgoing {
                 id: format!("{}-probe-{which}-{number}", self.id),
@@ -208,16 +308,11 @@ impl Calibrator<'_> {
                 body: Bytes::from(form.options.body(self.api, &messages, 1)),
             };
             match send(self.clock, self.client, &outgoing).await? {
-                Some(tokens) => samples.push((words, tokens)),
+                Some(tokens) => samples.push((length, tokens)),
                 None => return Ok(None),
             }
         }
-        match Fit::of(&samples) {
-            Some(fit) => Ok(Some(fit)),
-            None => {
-                Err(format!("the server counts {samples:?} tokens for so many words, which makes no sense"))
-            }
-        }
+        Ok(Some(samples))
     }
 }
 
@@ -268,7 +363,7 @@ fn settle(
              what its template adds"
         ));
         let tokens_per_word = model.tokens_per_word();
-        form.measure = Some(Measure { model: model.clone(), overhead_tokens: 0 });
+        form.measure = Some(Measure::of(model.clone()));
         return Ok(Some(Calibration {
             workload,
             source,
@@ -288,7 +383,7 @@ fn settle(
         }
         model = model.with_tokens_per_word(fit.tokens_per_word);
     }
-    form.measure = Some(Measure { model, overhead_tokens: fit.overhead_tokens });
+    form.measure = Some(Measure { overhead_tokens: fit.overhead_tokens, ..Measure::of(model) });
     Ok(Some(Calibration {
         workload,
         source,
@@ -337,6 +432,15 @@ mod tests {
         let fit = Fit::of(&[(32, 52), (160, 209), (288, 372)]).unwrap();
         assert_eq!((fit.overhead_tokens, fit.tokens_per_word), (12, 1.25));
         assert!((fit.error_share - 3.0 / 209.0).abs() < 1e-12, "{}", fit.error_share);
+    }
+
+    #[test]
+    fn what_all_deviate_by_is_taken_off_and_the_rest_is_told() {
+        let deviation = Deviation::of(&[(70, 74), (200, 203), (330, 332)]);
+        assert_eq!((deviation.middle_tokens, deviation.spread_tokens), (3, 2));
+        assert!((deviation.error_share - 1.0 / 74.0).abs() < 1e-12);
+        assert_eq!(Deviation::of(&[]), Deviation::default());
+        assert_eq!(Deviation::of(&[(70, 60)]).middle_tokens, -10);
     }
 
     #[test]

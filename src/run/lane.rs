@@ -14,9 +14,9 @@ use super::places::Places;
 use super::users::{Free, Users};
 use crate::client::Client;
 use crate::plan::Turn;
-use crate::plan::composer::Composed;
+use crate::plan::composer::{Composed, Unsendable};
 use crate::prompt::Outgoing;
-use crate::record::{self, EndedBy, Event, Fate, Outcome, Planned, Slot, Timeline};
+use crate::record::{self, EndedBy, Event, Fate, Outcome, Planned, Slot, Timeline, Usage};
 use crate::scenario::WhenFull;
 use crate::units::Nanos;
 
@@ -103,6 +103,7 @@ impl Due {
 struct TurnEnd {
     outcome: Outcome,
     answer: Option<String>,
+    usage: Usage,
     /// When its user is free again.
     free_at: Nanos,
 }
@@ -153,7 +154,7 @@ impl Lane {
         if let Some(first) = turns.next() {
             self.row(first.planned, self.slot(Due::at(due)), Fate::Unsent { outcome, error: None });
         }
-        turns.for_each(|turn| self.skip(turn, None));
+        turns.for_each(|turn| self.skip(turn, None, None));
     }
 
     /// Lets the drain wait until [`Lane::let_go`].
@@ -225,11 +226,13 @@ impl Lane {
         let mut free_at = self.frame.clock.now();
         let count = turns.len();
         let mut turns = turns.into_iter().enumerate().peekable();
+        // Why it cannot go on, where its context is full.
+        let mut full = beyond_context(&outgoing);
         while let Some((number, turn)) = turns.next() {
             if number > 0 {
                 if !self.comes(due.at).await {
                     self.expected();
-                    self.skip(turn, Some(due.at));
+                    self.skip(turn, Some(due.at), None);
                     break;
                 }
                 self.expected();
@@ -252,11 +255,15 @@ impl Lane {
                 _ => ended.free_at + next.think,
             };
             due.held = ended.free_at.since(due.at.min(ended.free_at));
-            outgoing = conversation.next(next, ended.answer, number + 2 == count);
+            outgoing = conversation.next(next, ended.answer, &ended.usage, number + 2 == count);
+            full = beyond_context(&outgoing);
+            if full.is_some() {
+                break;
+            }
         }
         for (_, turn) in turns {
             self.expected();
-            self.skip(turn, None);
+            self.skip(turn, None, full.clone());
         }
         free_at
     }
@@ -298,10 +305,10 @@ impl Lane {
     }
 
     /// Leaves the row of a turn that is not sent because its session is over. `due` is when it would have been, where
-    /// that is known.
-    fn skip(&self, turn: Turn, due: Option<Nanos>) {
+    /// that is known, and `why` what else there is to say.
+    fn skip(&self, turn: Turn, due: Option<Nanos>, why: Option<String>) {
         let slot = Slot { scheduled: due, measured: false, user: None, held: None };
-        self.row(turn.planned, slot, Fate::Unsent { outcome: Outcome::Skipped, error: None });
+        self.row(turn.planned, slot, Fate::Unsent { outcome: Outcome::Skipped, error: why });
     }
 
     fn row(&self, planned: Planned, slot: Slot, fate: Fate) {
@@ -309,15 +316,17 @@ impl Lane {
     }
 
     /// One request from send to end.
-    async fn send(&self, planned: Planned, slot: Slot, outgoing: Result<Outgoing, String>) -> TurnEnd {
+    async fn send(&self, planned: Planned, slot: Slot, outgoing: Result<Outgoing, Unsendable>) -> TurnEnd {
         let (clock, sink) = (&self.frame.clock, &self.frame.sink);
         let sent = clock.now();
         let outgoing = match outgoing {
             Ok(outgoing) => outgoing,
-            Err(error) => {
-                let outcome = Outcome::ClientError;
+            Err(unsendable) => {
+                let (outcome, error) = unsendable.into_fate();
+                let slot = Slot { measured: slot.measured && outcome != Outcome::Skipped, ..slot };
                 self.row(planned, slot, Fate::Unsent { outcome, error: Some(error) });
-                return TurnEnd { outcome, answer: None, free_at: sent + FAILURE_PAUSE };
+                let (usage, free_at) = (Usage::default(), sent + FAILURE_PAUSE);
+                return TurnEnd { outcome, answer: None, usage, free_at };
             }
         };
         sink(Event::Sent {
@@ -344,7 +353,16 @@ impl Lane {
             timeline.answer = None;
         }
         timeline.body_hash = outgoing.body_hash;
+        let usage = timeline.usage;
         self.row(planned, slot, Fate::Sent(Box::new(timeline)));
-        TurnEnd { outcome, answer, free_at }
+        TurnEnd { outcome, answer, usage, free_at }
+    }
+}
+
+/// Why a turn is not sent whose conversation would pass its context.
+fn beyond_context(outgoing: &Result<Outgoing, Unsendable>) -> Option<String> {
+    match outgoing {
+        Err(Unsendable::BeyondContext(why)) => Some(why.clone()),
+        Ok(_) | Err(Unsendable::Failed(_)) => None,
     }
 }

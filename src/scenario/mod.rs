@@ -60,7 +60,7 @@ use crate::record::Needle;
 use crate::score::Rule;
 use crate::sim::{FaultPlan, Profile};
 use crate::stats::memory::BLOCK_TOKENS;
-use crate::stats::{ModelMemory, Objective, Slo};
+use crate::stats::{ModelMemory, Objective, Slo, Thresholds};
 
 /// A scenario, complete and consistent.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,6 +83,8 @@ pub struct Scenario {
     pub objectives: Vec<Objective>,
     /// When the run is stopped before its end.
     pub stop: StopRules,
+    /// The limits that the verdict goes by.
+    pub thresholds: Thresholds,
     /// What of the server's own metrics is looked at; `None` for nothing.
     pub server: Option<ServerWatch>,
     /// Which files of details are written.
@@ -280,6 +282,8 @@ pub struct NeedleForm {
     pub lengths: Vec<u64>,
     /// How often each cell is asked for, at least 1.
     pub repeats: u32,
+    /// Needles in each prompt, all asked for, at least 1.
+    pub needles: u32,
     /// Other needles in each prompt that are not asked for.
     pub distractors: u32,
 }
@@ -287,15 +291,19 @@ pub struct NeedleForm {
 impl NeedleForm {
     /// Words of a needle: `The secret number for lantern is 4711.`
     pub const NEEDLE_WORDS: u64 = 7;
-    /// Words of the question: `What is the secret number for lantern? Answer with the number alone.`
-    pub const QUESTION_WORDS: u64 = 12;
+    /// Words of a question: `What is the secret number for lantern?`
+    pub const QUESTION_WORDS: u64 = 7;
+    /// Words after the questions: `Answer with the number alone.`
+    pub const MANNER_WORDS: u64 = 5;
     /// Least words of text around a needle.
     const LEAST_FILLER: u64 = 20;
 
-    /// Words of the shortest prompt that can hide a needle among so many distractors.
-    pub fn shortest(distractors: u32) -> u64 {
-        NeedleForm::NEEDLE_WORDS * (1 + u64::from(distractors))
-            + NeedleForm::QUESTION_WORDS
+    /// Words of the shortest prompt that can hide so many needles and distractors.
+    pub fn shortest(needles: u32, distractors: u32) -> u64 {
+        let (needles, distractors) = (u64::from(needles), u64::from(distractors));
+        NeedleForm::NEEDLE_WORDS * (needles + distractors)
+            + NeedleForm::QUESTION_WORDS * needles
+            + NeedleForm::MANNER_WORDS
             + NeedleForm::LEAST_FILLER
     }
 

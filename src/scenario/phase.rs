@@ -192,12 +192,20 @@ impl Rhythm {
 /// A conversation of several turns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionForm {
-    /// How many turns, of a row that is a conversation at most; `None` for as many as the row has.
+    /// How many turns, of a row that is a conversation at most; `None` for as many as the row has, or as fit
+    /// `max_context`.
     pub turns: Option<Distribution>,
     /// The pause between the end of one and the next.
     pub think: TimeLaw,
     /// What a turn carries of those before it.
     pub history: History,
+    /// Tokens that a prompt and its answer must not pass together; `None` for no bound.
+    pub max_context: Option<u64>,
+}
+
+impl SessionForm {
+    /// The most turns of a conversation.
+    pub const MOST_TURNS: u64 = 10_000;
 }
 
 /// What a turn carries of the turns before it.

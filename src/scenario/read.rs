@@ -10,6 +10,7 @@ mod prompt;
 mod score;
 mod sim;
 mod sweep;
+mod verdict;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -154,6 +155,7 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
     });
     let objectives = objectives(top, phases.as_deref(), workloads.as_deref());
     let stop = top.table("stop").and_then(|fields| phase::stop(&fields));
+    let thresholds = top.table("verdict").and_then(|fields| verdict::thresholds(&fields));
     let server = top.has("server").then(|| top.table("server")).flatten();
     let server = server.and_then(|fields| server::read(&fields));
     let model =
@@ -186,6 +188,7 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
         phases,
         objectives: objectives?,
         stop: stop?,
+        thresholds: thresholds?,
         results: results?,
         server,
         model,
@@ -514,6 +517,7 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
     }
     if let Some(session) = &session {
         check_session(fields, session, &mut prompt);
+        check_context(fields, session, &prompt, &max_tokens);
     }
     let cache = prompt::cache(fields, &prompt, system.as_ref())?;
     let score = score.map_or(Some(None), |score| score.map(Some))?;
@@ -549,9 +553,12 @@ fn check_session(fields: &Fields<'_>, session: &SessionForm, prompt: &mut Prompt
             fields.problems.error(fields.place("session"), message, "leave `session` out");
         }
         PromptSource::Synthetic { .. } | PromptSource::Tokens(_) => {
-            if session.turns.is_none() {
+            let ends_by_itself = session.max_context.is_some() && matches!(prompt, PromptSource::Tokens(_));
+            if session.turns.is_none() && !ends_by_itself {
                 let message = "conversations of made-up prompts need `turns`";
-                fields.problems.error(fields.place("session"), message, "add `turns = 5`");
+                let help =
+                    "add `turns = 5`; prompts of a length in `tokens` may go on to `max_context` instead";
+                fields.problems.error(fields.place("session"), message, help);
             }
             if session.history == History::Recorded {
                 let message = "`history = \"recorded\"` needs answers, and made-up prompts have none";
@@ -559,6 +566,41 @@ fn check_session(fields: &Fields<'_>, session: &SessionForm, prompt: &mut Prompt
                 fields.problems.error(fields.place("session"), message, help);
             }
         }
+    }
+}
+
+/// A context must have room for a turn, and conversations that go on until it is full must fill it in good time.
+fn check_context(
+    fields: &Fields<'_>,
+    session: &SessionForm,
+    prompt: &PromptSource,
+    max_tokens: &Distribution,
+) {
+    let (Some(limit), PromptSource::Tokens(prompts)) = (session.max_context, prompt) else { return };
+    let Some(place) = fields.table("session").map(|session| session.place("max_context")) else { return };
+    let (shortest, answer) = (prompts.tokens.min(), max_tokens.min());
+    if shortest + answer > limit {
+        let message = format!(
+            "no turn fits `max_context`: the shortest prompt has {shortest} tokens and its answer {answer}"
+        );
+        fields.problems.error(place, message, "raise `max_context`, or shorten prompts and answers");
+    }
+    if session.turns.is_some() {
+        return;
+    }
+    if session.history == History::None {
+        let message = "without history no conversation comes to its `max_context`";
+        fields.problems.error(
+            place,
+            message,
+            "add `turns`, or let turns carry those before: `history = \"real\"`",
+        );
+    } else if limit / (shortest + answer) > SessionForm::MOST_TURNS {
+        let message = format!(
+            "conversations may have more than {} turns before they come to `max_context`",
+            SessionForm::MOST_TURNS
+        );
+        fields.problems.error(place, message, "add `turns`, or give prompts a `min`");
     }
 }
 

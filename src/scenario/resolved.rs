@@ -2,6 +2,7 @@
 
 mod lengths;
 mod phase;
+mod verdict;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -51,6 +52,7 @@ fn write(scenario: &Scenario, origins: Option<&Origins>) -> String {
     }
     scenario.objectives.iter().for_each(|objective| write_objective(&mut out, objective));
     phase::write_stop(&mut out, &scenario.stop);
+    verdict::write(&mut out, &scenario.thresholds);
     out.header("[results]", "results.");
     out.put("chunks", scenario.results.chunks);
     out.put("responses", scenario.results.responses);
@@ -158,6 +160,7 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
             out.put("prompt.needle.depths", list(form.depths.iter().map(|depth| number(*depth)).collect()));
             out.put("prompt.needle.lengths", list(form.lengths.iter().map(u64::to_string).collect()));
             out.put("prompt.needle.repeats", form.repeats);
+            out.put("prompt.needle.needles", form.needles);
             out.put("prompt.needle.distractors", form.distractors);
         }
         PromptSource::Tokens(prompts) => write_tokens(out, prompts),

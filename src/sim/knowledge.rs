@@ -36,7 +36,7 @@ pub(super) fn informed(
     skill: &Skill,
     key: Option<&dyn AnswerKey>,
 ) -> Option<String> {
-    if let Some(text) = find_needle(answer, question, skill) {
+    if let Some(text) = find_needles(answer, question, skill) {
         return Some(text);
     }
     let solution = key?.solution(question.text)?;
@@ -88,13 +88,20 @@ pub(super) fn wrong(solution: &str) -> String {
     format!("{}{number}{}", &solution[..start], &solution[end..])
 }
 
-/// The answer to a question after a needle; `None` if that is not what is asked.
-fn find_needle(answer: &Answer, question: Question<'_>, skill: &Skill) -> Option<String> {
+/// The answers to all questions after needles; `None` if nothing of that kind is asked.
+fn find_needles(answer: &Answer, question: Question<'_>, skill: &Skill) -> Option<String> {
     // Most prompts ask for none, and looking from the front is far faster.
-    let asked = memmem::find(question.text.as_bytes(), NEEDLE_QUESTION.as_bytes())?;
-    let asked = &question.text[asked..];
-    let asked = &asked[asked.rfind(NEEDLE_QUESTION)? + NEEDLE_QUESTION.len()..];
-    let name = asked.split('?').next().map(str::trim).filter(|name| !name.is_empty())?;
+    let first = memmem::find(question.text.as_bytes(), NEEDLE_QUESTION.as_bytes())?;
+    let asked = question.text[first..].split(NEEDLE_QUESTION).skip(1);
+    let names =
+        asked.filter_map(|rest| rest.split('?').next().map(str::trim).filter(|name| !name.is_empty()));
+    let found = names.enumerate().map(|(place, name)| find_needle(answer, place, name, question, skill));
+    let found = found.collect::<Vec<_>>();
+    (!found.is_empty()).then(|| found.join(" "))
+}
+
+/// The answer to the question after the needle of `name`, the `place`-th of them.
+fn find_needle(answer: &Answer, place: usize, name: &str, question: Question<'_>, skill: &Skill) -> String {
     let needle = format!("{NEEDLE}{name} is ");
     let total = question.prompt.iter().map(|text| text.len()).sum::<usize>().max(1);
     let mut before = 0;
@@ -109,16 +116,19 @@ fn find_needle(answer: &Answer, question: Question<'_>, skill: &Skill) -> Option
         let found = skill.needle_share
             * (1.0 - skill.needle_length_loss * question.fullness.min(1.0))
             * (1.0 - skill.needle_depth_loss * 4.0 * depth * (1.0 - depth));
-        let draw = answer.draw("needle");
-        return Some(if draw < found {
+        let draw = match place {
+            0 => answer.draw("needle"),
+            _ => answer.draw(&format!("needle {place}")),
+        };
+        return if draw < found {
             format!("{needle}{value}.")
         } else if draw < f64::midpoint(found, 1.0) {
             wrong(&format!("{needle}{value}."))
         } else {
             format!("The text does not mention the secret number for {name}.")
-        });
+        };
     }
-    Some(format!("The text does not mention the secret number for {name}."))
+    format!("The text does not mention the secret number for {name}.")
 }
 
 #[cfg(test)]
@@ -198,6 +208,17 @@ mod tests {
             ask(1, other, &[hay, other], 0.5, Skill::default()),
             "The secret number for harbour is 12."
         );
+    }
+
+    #[test]
+    fn of_several_needles_each_is_found_by_itself() {
+        let hay = "The secret number for keel is 7. Ships go by. The secret number for mast is 8.";
+        let question = "What is the secret number for mast? What is the secret number for keel? Answer.";
+        let all = ask(1, question, &[hay, question], 0.5, Skill::default());
+        assert_eq!(all, "The secret number for mast is 8. The secret number for keel is 7.");
+        let half = Skill { needle_share: 0.5, ..Skill::default() };
+        let both = (0..1000).filter(|key| ask(*key, question, &[hay, question], 0.5, half) == all).count();
+        assert!((200..300).contains(&both), "{both} of 1,000, each of two by chance");
     }
 
     #[test]

@@ -84,6 +84,8 @@ pub enum FindingKind {
     Uncounted,
     /// Limits could not be judged.
     SloUnmeasurable,
+    /// Conversations came to the end of their context.
+    ContextFull,
     /// Answers to long prompts are right less often.
     AccuracyFallsWithLength,
     /// Needles at one depth are found less often than at others.
@@ -213,6 +215,7 @@ impl FindingKind {
             FindingKind::Bursts => "bursts",
             FindingKind::Uncounted => "uncounted",
             FindingKind::SloUnmeasurable => "slo_unmeasurable",
+            FindingKind::ContextFull => "context_full",
             FindingKind::AccuracyFallsWithLength => "accuracy_falls_with_length",
             FindingKind::AccuracyFallsWithDepth => "accuracy_falls_with_depth",
             FindingKind::AccuracyFallsWithLoad => "accuracy_falls_with_load",
@@ -242,6 +245,7 @@ impl FindingKind {
             | FindingKind::Dependent
             | FindingKind::Uncounted
             | FindingKind::SloUnmeasurable
+            | FindingKind::ContextFull
             | FindingKind::Unchecked
             | FindingKind::AnswersForgotten
             | FindingKind::StoppedByErrorsInARow => Measure::Requests,
@@ -286,6 +290,7 @@ impl FindingKind {
             FindingKind::Bursts => "gaps describe a buffer between model and client, not the model",
             FindingKind::Uncounted => "token metrics lack them, and throughputs are lower bounds",
             FindingKind::SloUnmeasurable => "they count as not good though no limit is known to be missed",
+            FindingKind::ContextFull => "conversations are shorter than described",
             FindingKind::AccuracyFallsWithLength => {
                 "more than chance: the model, its context or its cache loses what is far back"
             }
@@ -348,6 +353,9 @@ impl FindingKind {
             FindingKind::Bursts => "turn off buffering in the proxy or gateway on the way",
             FindingKind::Uncounted => "let the server send usage (stream_options)",
             FindingKind::SloUnmeasurable => "limit a metric that this server's answers allow to measure",
+            FindingKind::ContextFull => {
+                "see column `error` of requests.csv; raise max_context, or lower `turns` and the lengths of prompts"
+            }
             FindingKind::AccuracyFallsWithLength => {
                 "see accuracy.csv by length; try again without prefix cache and at low load"
             }
@@ -461,6 +469,7 @@ impl fmt::Display for Finding {
             FindingKind::SloUnmeasurable => {
                 write!(f, "{count} answers lack a metric that [slo] limits")
             }
+            FindingKind::ContextFull => write!(f, "{count} requests were skipped at max_context"),
             FindingKind::AccuracyFallsWithLength => write!(
                 f,
                 "{measured} of answers to the longest third of prompts are right, {threshold} of those to the shortest"

@@ -327,6 +327,7 @@ impl Fold {
             clamped_stamps: scope.tallies().map(|tally| tally.reads.clamped).sum(),
             read_delay_p99_ms: read_delay(&scope).map(Micros::as_ms),
             repeated: scope.tallies().map(|tally| tally.repeated).sum(),
+            beyond_context: scope.tallies().map(|tally| tally.beyond_context).sum(),
             effective_answers: effective_answers(&ttft),
             window_ms: scope.window_length().map(Micros::as_ms),
             e2e_p50_ms: rank_of("e2e", Percentile::P50),

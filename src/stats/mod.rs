@@ -24,6 +24,7 @@ mod scope;
 pub mod slo;
 pub mod statistic;
 mod tally;
+mod thresholds;
 pub mod timeline;
 pub mod trend;
 pub mod verdict;
@@ -42,6 +43,7 @@ pub use scope::{Figure, Rate, Scope, Window};
 pub use slo::{Slo, SloMetric};
 pub use statistic::Statistic;
 pub use tally::{Kept, RowEvents};
+pub use thresholds::Thresholds;
 pub use timeline::{PerSecond, TimelineRow};
 pub use verdict::{Figures, Verdict};
 

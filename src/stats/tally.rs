@@ -60,6 +60,8 @@ pub(super) struct Tally {
     pub(super) reads: Reads,
     /// Measured rows that asked a row of the data set again.
     pub(super) repeated: u64,
+    /// Rows skipped because their conversation would have passed its context.
+    pub(super) beyond_context: u64,
     /// What measured `ok` rows found in the server's prefix cache, and what they could.
     pub(super) hits: Hits,
 }
@@ -310,6 +312,7 @@ impl Tally {
             reconnects: 0,
             reads: Reads::default(),
             repeated: 0,
+            beyond_context: 0,
             hits: Hits::default(),
         }
     }
@@ -317,6 +320,8 @@ impl Tally {
     /// Takes in a row.
     pub(super) fn add(&mut self, record: &RequestRecord, events: RowEvents<'_>, slo: &Slo) {
         self.outcomes.add(record.outcome);
+        // A row is skipped with an error only there.
+        self.beyond_context += u64::from(record.outcome == Outcome::Skipped && record.error.is_some());
         self.add_instants(record);
         self.add_output(record);
         if record.measured {

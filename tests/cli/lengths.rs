@@ -163,7 +163,7 @@ fn rows_of_a_trace_are_as_many_tokens_as_they_say_where_the_server_counts() {
     let sandbox = Sandbox::with(REPLAY);
     sandbox.write("trace.jsonl", TRACE);
     let ended = sandbox.tonnage(&["rehearse", "x.toml", "--out", "a"]);
-    ended.says(&["prompts of `replay` have at least 5 tokens (4 of them template and instructions)"]);
+    ended.says(&["prompts of `replay` have at least 5 tokens (4 of them around the text)"]);
     let results = Results::at(sandbox.path("a"));
     let cells = |results: &Results, name: &str| {
         results.rows("requests.csv").iter().map(|row| row[name].clone()).collect::<Vec<_>>()
@@ -178,6 +178,46 @@ fn rows_of_a_trace_are_as_many_tokens_as_they_say_where_the_server_counts() {
     let results = Results::at(sandbox.path("b"));
     assert_eq!(cells(&results, "prompt_tokens_planned"), ["", "", ""]);
     assert_eq!(results.manifest().get("lengths"), None);
+}
+
+#[test]
+fn prompts_with_needles_are_as_many_tokens_as_they_say_however_the_server_counts() {
+    let sandbox = Sandbox::with(
+        "name = \"needles\"\nseed = 3\ntarget.sim.profile = \"7b-24gb\"\n\
+         [[workload]]\nname = \"find\"\nscore = \"contains\"\noutput.max_tokens = 64\n\
+         prompt.needle = { depths = [0, 0.5, 1], lengths = [200, 777, \"4Ki\"], needles = 3, distractors = 2 }\n\
+         [[phase]]\nname = \"p\"\nrequests = \"all\"\nload.closed = 1\n",
+    );
+    // Marks are tokens, and words that it does not know as well.
+    let tokenizer = r#"{ "version": "1.0", "added_tokens": [], "normalizer": null, "post_processor": null,
+        "decoder": null, "pre_tokenizer": { "type": "Whitespace" },
+        "model": { "type": "WordLevel", "unk_token": "?", "vocab": { "?": 0, "able": 1 } } }"#;
+    std::fs::write(sandbox.path("tokenizer.json"), tokenizer).unwrap();
+    for (out, set) in [
+        ("common", "seed=3"),
+        ("endpoint", "target.tokenizer=server"),
+        ("tokenizer", "target.tokenizer.file=tokenizer.json"),
+    ] {
+        sandbox.tonnage(&["rehearse", "x.toml", "--out", out, "--set", set]).expect(0);
+        let results = Results::at(sandbox.path(out));
+        let rows = results.rows("requests.csv");
+        assert_eq!(rows.len(), 9);
+        for row in &rows {
+            assert_eq!((&row["outcome"], &row["verdict"]), (&"ok".to_owned(), &"right".to_owned()), "{out}");
+            assert_eq!(
+                (&row["prompt_tokens"], &row["prompt_tokens_planned"]),
+                (&row["needle_length"], &row["needle_length"])
+            );
+            assert_eq!(row["truth"].split(", ").count(), 3);
+        }
+        let lengths = &results.manifest()["lengths"][0];
+        assert_eq!((&lengths["words"], &lengths["error_share"]), (&out.into(), &0.0.into()));
+    }
+    let short = ["--set", "workload.find.prompt.needle.lengths=[90]"];
+    let ended = sandbox.tonnage(
+        &[&["rehearse", "x.toml", "--set", "target.tokenizer.file=tokenizer.json"][..], &short].concat(),
+    );
+    ended.says(&["prompts of `find` have at least"]);
 }
 
 #[test]

@@ -40,8 +40,8 @@ fn all_cells_are_sent_once_a_repeat_with_their_lengths() {
     assert_eq!(play.end_of(0).1, EndedBy::Requests);
     for (row, asked) in play.rows.iter().zip(0..) {
         let asked = play.asked.iter().find(|seen| seen.request == asked).unwrap();
-        let words = asked.prompt().split_whitespace().count().to_string();
-        assert_eq!(words, row["needle_length"]);
+        let words = asked.prompt().split_whitespace().count();
+        assert_eq!((words + 4).to_string(), row["needle_length"], "with the template");
     }
     assert!(play.rows.iter().all(|row| row["dataset_row"].is_empty()));
 }
@@ -57,6 +57,8 @@ fn the_simulated_server_finds_what_is_hidden() {
     let phase = "requests = \"all\"\nload.closed = 1";
     let play = needles(", distractors = 2", phase).simulated(Profile::named("8b-h100").unwrap());
     assert_eq!(play.ended("ok"), 6);
+    assert_eq!(play.column("prompt_tokens"), play.column("needle_length"));
+    assert_eq!(play.column("prompt_tokens_planned"), play.column("needle_length"));
     let ends = play
         .rows
         .iter()

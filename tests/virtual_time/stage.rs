@@ -13,8 +13,9 @@ use tempfile::TempDir;
 use tonnage::client::{Client, Connector, Settings};
 use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
+use tonnage::dataset::tokenizer::Tokenizer;
 use tonnage::dataset::{self, Dataset};
-use tonnage::plan::compose::{Form, Measure, Prompts, Salt, System};
+use tonnage::plan::compose::{ContextLimit, Form, Measure, Prompts, Salt, System};
 use tonnage::plan::composer::Composer;
 use tonnage::plan::shard::Shard;
 use tonnage::plan::{Plan, row_orders};
@@ -32,7 +33,7 @@ use tonnage::scenario::{Load, Overrides, Phase, PromptSource, Scenario, SystemTe
 use tonnage::seed::Seed;
 use tonnage::sim::{Options, Profile, Server, TEMPLATE_TOKENS_PER_MESSAGE};
 use tonnage::stats::analysis::{Known, Step};
-use tonnage::stats::{AnalysisRow, Finding, SummaryRow, TimelineRow};
+use tonnage::stats::{AnalysisRow, Finding, SummaryRow, Thresholds, TimelineRow};
 use tonnage::units::Nanos;
 
 use crate::answer::Answer;
@@ -50,6 +51,7 @@ pub(crate) struct Stage {
     refuses_for: Duration,
     stops: Vec<(Duration, Stop)>,
     shard: Shard,
+    tokenizer: Option<Arc<Tokenizer>>,
 }
 
 /// A run that was made.
@@ -113,7 +115,14 @@ impl Stage {
             refuses_for: Duration::ZERO,
             stops: Vec::new(),
             shard: Shard::WHOLE,
+            tokenizer: None,
         }
+    }
+
+    /// Counts texts with a tokenizer.
+    pub(crate) fn tokenizer(mut self, tokenizer: Tokenizer) -> Stage {
+        self.tokenizer = Some(Arc::new(tokenizer));
+        self
     }
 
     /// Plays one part of the run.
@@ -180,7 +189,7 @@ impl Stage {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
-                (PromptSource::Needle(form), _) => Prompts::Needle { distractors: form.distractors },
+                (PromptSource::Needle(form), _) => Prompts::Needle(form.into()),
                 (PromptSource::Tokens(prompts), _) => {
                     Prompts::Tokens { prefix_tokens: prompts.shared_prefix.map_or(0, |prefix| prefix.tokens) }
                 }
@@ -194,6 +203,11 @@ impl Stage {
             measure: Some(Measure { overhead_tokens: TEMPLATE_TOKENS_PER_MESSAGE, ..Measure::words() }),
             cache: workload.cache,
             history: workload.history(dataset.as_ref().map(|(_, dataset)| &**dataset)),
+            context: workload
+                .session
+                .as_ref()
+                .and_then(|session| session.max_context)
+                .map(|tokens| ContextLimit { tokens, tokenizer: self.tokenizer.clone() }),
             options: BodyOptions {
                 model: "m".to_owned(),
                 stream: workload.request.stream,
@@ -464,6 +478,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         lengths: Vec::new(),
         about: BTreeMap::new(),
         objectives: Vec::new(),
+        thresholds: Thresholds::default(),
         verdict: None,
         points: Vec::new(),
         resumed: Vec::new(),

@@ -124,6 +124,9 @@ fn workload(name: &str, course: &WorkloadPreview, dataset: Option<&Dataset>) -> 
         "prompt_words": course.prompt_words.map(lengths),
         "prompt_characters": course.prompt_characters.map(lengths),
         "output_tokens_at_most": course.output_tokens.map(lengths),
+        "turns": course.turns.map(lengths),
+        "max_context": course.max_context,
+        "too_long_for_context": course.max_context.and(course.too_long),
         "data": dataset.map(|dataset| json!({
             "path": dataset.path().to_string_lossy(),
             "format": dataset.format().name(),

@@ -11,9 +11,11 @@ use super::in_flight::{HeldTokens, InFlight, in_flight};
 use super::law;
 use super::preview::{AlsoPreview, PhasePreview, ends_with_the_server};
 use crate::dataset::{Dataset, WhenExhausted};
-use crate::plan::{End, Plan, Start, Turn};
+use crate::distribution::Distribution;
+use crate::plan::{End, Plan, Session, Start, Turn, mean_turns_in_context};
 use crate::record::EndedBy;
 use crate::scenario::{History, Load, Margin, Phase, PromptSource, Requests, Scenario, Workload};
+use crate::seed::Seed;
 
 /// Most sessions that are walked, all phases together.
 pub(super) const MOST_WALKED: u64 = 100_000;
@@ -40,6 +42,10 @@ pub(super) struct Look<'a> {
     pub(super) walked: Vec<Vec<u64>>,
     /// Lengths drawn for their prompts, in tokens, by workload.
     pub(super) prompts: Vec<Vec<u64>>,
+    /// Turns of the sessions walked, by workload.
+    pub(super) turn_counts: Vec<Vec<u64>>,
+    /// Sessions walked whose first turn would pass the context stated, by workload.
+    pub(super) too_long: Vec<u64>,
     /// Requests of each workload so far, about; `None` once they depend on the server.
     pub(super) requests: Vec<Option<f64>>,
     /// Whether what earlier phases have sent depends on the server.
@@ -87,7 +93,10 @@ fn mean_prompt(workload: &Workload, set: Option<&Dataset>) -> Option<f64> {
     match &workload.prompt {
         PromptSource::Tokens(prompts) => Some(prompts.tokens.mean()),
         PromptSource::Dataset(_) => set?.mean_prompt_tokens(),
-        PromptSource::Synthetic { .. } | PromptSource::Needle(_) => None,
+        PromptSource::Needle(form) => {
+            Some(form.lengths.iter().sum::<u64>() as f64 / form.lengths.len() as f64)
+        }
+        PromptSource::Synthetic { .. } => None,
     }
 }
 
@@ -95,6 +104,7 @@ fn mean_prompt(workload: &Workload, set: Option<&Dataset>) -> Option<f64> {
 fn mean_turns(workload: &Workload, set: Option<&Dataset>) -> f64 {
     let asked = workload.session.as_ref().and_then(|session| session.turns.as_ref());
     let asked = asked.map(|turns| turns.mean().max(1.0));
+    let asked = mean_turns_in_context(workload, Seed(0)).or(asked);
     let of_rows = set.filter(|set| set.is_conversations());
     let of_rows = of_rows.map(|set| set.all_turns() as f64 / f64::from(set.rows().max(1)));
     match (of_rows, asked) {
@@ -148,6 +158,8 @@ impl<'a> Look<'a> {
             most: (most / loads.max(1)).max(1),
             walked: vec![Vec::new(); scenario.workloads.len()],
             prompts: vec![Vec::new(); scenario.workloads.len()],
+            turn_counts: vec![Vec::new(); scenario.workloads.len()],
+            too_long: vec![0; scenario.workloads.len()],
             requests: vec![Some(0.0); scenario.workloads.len()],
             is_open: false,
             is_sampled: false,
@@ -315,6 +327,7 @@ impl<'a> Look<'a> {
                 walk.last = due;
                 walk.measured += if is_measured { session.turns.len() as u64 } else { 0 };
             }
+            self.note(&session);
             for Turn { planned, prompt_tokens, .. } in session.turns {
                 walk.planned += 1;
                 let workload = planned.workload as usize;
@@ -330,6 +343,17 @@ impl<'a> Look<'a> {
             walk.ended_by = next.is_none().then(|| ended_by(&further, side.place));
         }
         walk
+    }
+
+    /// Notes how many turns a session has, and whether it can begin at all.
+    fn note(&mut self, session: &Session) {
+        let Some(Turn { planned, prompt_tokens, .. }) = session.turns.first() else { return };
+        let index = planned.workload as usize;
+        self.turn_counts[index].push(session.turns.len() as u64);
+        let limit = self.scenario.workloads[index].session.as_ref().and_then(|session| session.max_context);
+        let asked = prompt_tokens.zip(planned.output_tokens_planned);
+        let asked = asked.map(|(prompt, answer)| u64::from(prompt) + u64::from(answer));
+        self.too_long[index] += u64::from(asked.zip(limit).is_some_and(|(asked, limit)| asked > limit));
     }
 
     /// The requests of a load that was walked to its end: those, unless another seed gives others.
@@ -352,8 +376,15 @@ impl<'a> Look<'a> {
         let mut of_rows = self.are_conversations.iter().zip(&side.shares);
         of_rows.any(|(is_conversation, share)| *is_conversation && *share > 0.0)
             || self.any_drawn(side, |workload| {
-                let turns = workload.session.as_ref().and_then(|session| session.turns.as_ref());
-                turns.is_some_and(|turns| turns.min() != turns.max())
+                let Some(session) = &workload.session else { return false };
+                let is_drawn = |law: &Distribution| law.min() != law.max();
+                let ends_by_length = match &workload.prompt {
+                    PromptSource::Tokens(prompts) if session.max_context.is_some() => {
+                        is_drawn(&prompts.tokens) || is_drawn(&workload.max_tokens)
+                    }
+                    _ => false,
+                };
+                ends_by_length || session.turns.as_ref().is_some_and(is_drawn)
             })
     }
 

@@ -69,6 +69,13 @@ pub(super) struct WorkloadPreview {
     pub(super) prompt_characters: Option<Lengths>,
     /// Tokens asked for at most, over the requests that were walked; `None` where it has none of them.
     pub(super) output_tokens: Option<Lengths>,
+    /// How many turns its conversations have; `None` where each request stands alone.
+    pub(super) turns: Option<Lengths>,
+    /// The context before which they end.
+    pub(super) max_context: Option<u64>,
+    /// Of the conversations that were walked, those whose first turn would pass it; `None` where lengths are not planned
+    /// in tokens.
+    pub(super) too_long: Option<u64>,
 }
 
 /// The plan of a scenario; that of the first seed where it states none.
@@ -120,9 +127,10 @@ impl Preview {
         let workloads = workloads.map(|(index, (workload, dataset))| {
             let (prompt_words, prompt_characters) = match (&workload.prompt, dataset) {
                 (PromptSource::Synthetic { words }, _) => (Some(Lengths::all(*words)), None),
-                (PromptSource::Needle(form), _) => (Lengths::of(form.lengths.clone()), None),
                 (PromptSource::Dataset(_), Some(dataset)) => of_rows(workload, dataset),
-                (PromptSource::Tokens(_), _) | (PromptSource::Dataset(_), None) => (None, None),
+                (PromptSource::Tokens(_) | PromptSource::Needle(_), _) | (PromptSource::Dataset(_), None) => {
+                    (None, None)
+                }
             };
             WorkloadPreview {
                 prompt_tokens: Lengths::of(std::mem::take(&mut look.prompts[index])),
@@ -131,6 +139,11 @@ impl Preview {
                 prompt_words,
                 prompt_characters,
                 output_tokens: Lengths::of(std::mem::take(&mut look.walked[index])),
+                turns: Lengths::of(std::mem::take(&mut look.turn_counts[index])).filter(|_| {
+                    workload.session.is_some() || dataset.as_ref().is_some_and(|set| set.is_conversations())
+                }),
+                max_context: workload.session.as_ref().and_then(|session| session.max_context),
+                too_long: matches!(workload.prompt, PromptSource::Tokens(_)).then_some(look.too_long[index]),
             }
         });
         let (workloads, is_sampled) = (workloads.collect(), look.is_sampled);

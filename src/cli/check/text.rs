@@ -15,7 +15,7 @@ use crate::dataset::Dataset;
 use crate::plan::Start;
 use crate::report::figure::grouped;
 use crate::results::memory::MemoryEntry;
-use crate::scenario::{Endpoint, Load, PromptSource, Workload};
+use crate::scenario::{Endpoint, History, Load, PromptSource, Workload};
 use crate::units::{write_duration, write_rate};
 
 /// Stands where nothing can be said.
@@ -71,9 +71,22 @@ pub(super) fn write(out: &mut impl Write, file: &Path, sound: &Sound) -> io::Res
             writeln!(out, "data of {}: {}", workload.name, data(dataset))?;
         }
     }
+    for (workload, course) in scenario.workloads.iter().zip(&preview.workloads) {
+        if let Some(turns) = course.turns {
+            writeln!(out, "conversations of {}: {}", workload.name, conversations(turns, course))?;
+        }
+    }
     if let Some(tokens) = preview.prompt_tokens {
         let about = if preview.is_exact { "" } else { "about " };
-        writeln!(out, "prompts: {about}{} tokens in all", grouped(tokens))?;
+        let carries = |workload: &Workload| {
+            workload.session.as_ref().is_some_and(|session| session.history != History::None)
+        };
+        let new = if scenario.workloads.iter().any(carries) {
+            ", without what turns carry of those before"
+        } else {
+            ""
+        };
+        writeln!(out, "prompts: {about}{} tokens in all{new}", grouped(tokens))?;
     }
     match preview.output_tokens {
         Some(tokens) => {
@@ -276,6 +289,19 @@ fn lengths(lengths: Lengths, unit: &str) -> String {
     let [min, p50, p90, p99, max] = [min, p50, p90, p99, max].map(grouped);
     let sampled = if is_sampled { ", of a sample" } else { "" };
     format!("{min} to {max} {unit} (p50 {p50}, p90 {p90}, p99 {p99}{sampled})")
+}
+
+fn conversations(turns: Lengths, workload: &WorkloadPreview) -> String {
+    let mut text = lengths(turns, "turns");
+    if let Some(limit) = workload.max_context {
+        text += &format!("; each ends before it would pass {} tokens", grouped(limit));
+        match workload.too_long {
+            None => text += ", as the server counts them",
+            Some(0) => {}
+            Some(count) => text += &format!("; {} begin with more and are skipped", grouped(count)),
+        }
+    }
+    text
 }
 
 fn data(dataset: &Dataset) -> String {

@@ -11,8 +11,9 @@ fn turn(request: u64, group: u32, tokens: u32) -> Turn {
 fn form(prompts: Prompts, system: System, cache: CachePolicy) -> Form {
     let options = BodyOptions::default();
     let (workload, history) = ("chat".to_owned(), History::None);
-    let measure = Some(Measure { overhead_tokens: 4, ..Measure::words() });
-    Form { workload, prompts, system, measure, cache, history, options, checks: false, compares: false }
+    let (measure, context) = (Some(Measure { overhead_tokens: 4, ..Measure::words() }), None);
+    let (checks, compares) = (false, false);
+    Form { workload, prompts, system, measure, cache, history, context, options, checks, compares }
 }
 
 fn tokens(prefix_tokens: u64) -> Prompts {
@@ -150,7 +151,7 @@ fn a_cold_trace_shares_nothing_and_keeps_its_lengths() {
 fn blocks_of_words_that_are_several_tokens_keep_their_borders() {
     let plain = form(tokens(0), System::None, CachePolicy::Natural);
     let model = TokenModel::common().with_tokens_per_word(1.3);
-    let form = Form { measure: Some(Measure { model, overhead_tokens: 4 }), ..plain };
+    let form = Form { measure: Some(Measure { overhead_tokens: 4, ..Measure::of(model) }), ..plain };
     let ids = (0..40).collect::<Vec<_>>();
     let long = row_of_trace(&form, 1, 0, 16 * 1_024, &ids[..32]);
     assert_eq!(long.len(), ((16.0 * 1_024.0 - 4.0) / 1.3_f64).round() as usize, "no error adds up");

@@ -27,7 +27,7 @@ prompt.needle.repeats = 4"#,
             Kind::TokenList,
             REQUIRED,
             r#"["4Ki", "32Ki"]"#,
-            "Lengths of the whole prompt. They are counted in words: how many tokens those are, the model decides.",
+            "Lengths of the whole prompt, in tokens if the server or a tokenizer counts them, else in words.",
         ),
         key(
             "repeats",
@@ -35,6 +35,14 @@ prompt.needle.repeats = 4"#,
             Fallback::Value("1"),
             "4",
             "How often each length is asked for with each depth, every time with other text.",
+        ),
+        key(
+            "needles",
+            Kind::Integer { min: 1, max: 100 },
+            Fallback::Value("1"),
+            "4",
+            "Sentences in each prompt whose numbers are all asked for: the first at its depth, the others at equal \
+             distances from there to the end. An answer is right if it has all of them.",
         ),
         key(
             "distractors",

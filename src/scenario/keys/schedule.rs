@@ -2,9 +2,10 @@
 
 use super::tables::{ANY_DURATION, POSITIVE, REQUIRED, key};
 use super::{Fallback, Kind, Table};
+use crate::scenario::SessionForm;
 
 const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000 };
-const TURNS: Kind = Kind::Integer { min: 1, max: 10_000 };
+const TURNS: Kind = Kind::Integer { min: 1, max: SessionForm::MOST_TURNS };
 const WHEN_FULL: Kind = Kind::Choice(&["drop", "wait"]);
 const DROP: Fallback = Fallback::Value(r#""drop""#);
 const FULL: &str = "What becomes of a request due beyond that: left out, or held until there is room.";
@@ -27,7 +28,7 @@ session.think.exponential = "5s""#,
         key(
             "turns",
             Kind::Parameters { table: "counts", alone: "fixed" },
-            Fallback::None("as many as the row of the data set has"),
+            Fallback::None("as many as the row of the data set has, or as fit `max_context`"),
             "5",
             "How many turns a conversation has. Of a row that is itself a conversation: at most so many. Of other \
              rows, and of made-up prompts, each turn is another one.",
@@ -46,6 +47,15 @@ session.think.exponential = "5s""#,
             r#""none""#,
             "What a turn carries of those before it: all their prompts with the answers that the server gave, the \
              same with the answers that stand in the data set, or nothing.",
+        ),
+        key(
+            "max_context",
+            Kind::Tokens,
+            Fallback::None("no bound"),
+            r#""32Ki""#,
+            "A conversation ends before a turn whose prompt, with all it carries, and the longest answer asked for \
+             would pass so many tokens. Made-up prompts of a length in `tokens` go on until then unless `turns` says \
+             otherwise.",
         ),
     ],
 };

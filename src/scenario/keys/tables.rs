@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Fallback, Key, Kind, Table, data, judged, lengths, observed, prompts, schedule, score, sweep};
+use super::{
+    Fallback, Key, Kind, Table, data, judged, lengths, observed, prompts, schedule, score, sweep, verdict,
+};
 
 pub(super) const fn key(
     name: &'static str,
@@ -115,6 +117,13 @@ load.poisson = "6/s""#,
                 Fallback::None("the defaults of its keys"),
                 "{ errors_in_a_row = 20 }",
                 "When the run is stopped before its end.",
+            ),
+            key(
+                "verdict",
+                Kind::Table("verdict"),
+                Fallback::None("the defaults of its keys"),
+                r#"{ failed = "0.1%" }"#,
+                "The limits that findings, and so the verdict, go by.",
             ),
             key(
                 "server",
@@ -618,6 +627,7 @@ output.max_tokens = 256"#,
     judged::OBJECTIVE,
     judged::RESULTS,
     schedule::STOP,
+    verdict::VERDICT,
     observed::SERVER,
     observed::MODEL,
     sweep::SWEEP,

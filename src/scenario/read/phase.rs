@@ -528,7 +528,11 @@ pub(super) fn session(fields: &Fields<'_>) -> Option<SessionForm> {
     };
     let think = time_law(fields, "think");
     let history = fields.value("history", Field::choice).and_then(|index| History::ALL.get(index).copied());
-    Some(SessionForm { turns: turns?, think: think?, history: history? })
+    let max_context = match fields.has("max_context") {
+        true => fields.value("max_context", Field::tokens).map(Some),
+        false => Some(None),
+    };
+    Some(SessionForm { turns: turns?, think: think?, history: history?, max_context: max_context? })
 }
 
 pub(super) fn stop(fields: &Fields<'_>) -> Option<StopRules> {

@@ -28,23 +28,21 @@ fn needle(fields: &Fields<'_>) -> Option<NeedleForm> {
     let depths = fields.value("depths", Field::numbers);
     let lengths = fields.value("lengths", Field::token_list);
     let repeats = fields.value("repeats", Field::integer);
+    let needles = fields.value("needles", Field::integer);
     let distractors = fields.value("distractors", Field::integer);
     let (depths, lengths) = (depths?, lengths?);
-    let (repeats, distractors) = (u32::try_from(repeats?).ok()?, u32::try_from(distractors?).ok()?);
+    let repeats = u32::try_from(repeats?).ok()?;
+    let (needles, distractors) = (u32::try_from(needles?).ok()?, u32::try_from(distractors?).ok()?);
     if depths.iter().any(|depth| *depth > 1.0) {
         let help = "0 is the beginning of the prompt, 1 its end";
         fields.problems.error(fields.place("depths"), "a depth is a share from 0 to 1", help);
     }
-    let least = NeedleForm::shortest(distractors);
+    let least = NeedleForm::shortest(needles, distractors);
     if lengths.iter().any(|length| *length < least) {
-        let message = format!("a prompt needs {least} tokens to hide the needle and its distractors");
-        fields.problems.error(
-            fields.place("lengths"),
-            message,
-            "make it longer, or ask for fewer distractors",
-        );
+        let message = format!("a prompt needs {least} tokens to hide its needles and distractors");
+        fields.problems.error(fields.place("lengths"), message, "make it longer, or ask for fewer of them");
     }
-    Some(NeedleForm { depths, lengths, repeats, distractors })
+    Some(NeedleForm { depths, lengths, repeats, needles, distractors })
 }
 
 fn synthetic(fields: &Fields<'_>) -> Option<PromptSource> {

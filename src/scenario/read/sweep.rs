@@ -35,8 +35,20 @@ const TAKEN: [&str; 12] = [
     "n_eff",
 ];
 /// What belongs to the results as a whole.
-const FIXED: [&str; 11] =
-    ["name", "seed", "salt", "about", "extends", "sweep", "slo", "objective", "model", "server", "results"];
+const FIXED: [&str; 12] = [
+    "name",
+    "seed",
+    "salt",
+    "about",
+    "extends",
+    "sweep",
+    "slo",
+    "objective",
+    "model",
+    "server",
+    "results",
+    "verdict",
+];
 
 /// A sweep with what each step of each axis sets.
 pub(super) struct Axes {

@@ -130,6 +130,7 @@ pub(super) fn write_session(out: &mut Lines<'_>, session: &SessionForm) {
     }
     write_times(out, "session.think", session.think);
     out.put("session.history", quoted(session.history.name()));
+    out.maybe("session.max_context", session.max_context);
 }
 
 pub(super) fn write_stop(out: &mut Lines<'_>, stop: &StopRules) {

@@ -34,7 +34,7 @@ load.closed = { users = 3, pace = "10s" }
 [[workload]]
 name = "talk"
 prompt.synthetic = 20
-session = { turns.uniform = { min = 2, max = 4 }, think.exponential = "5s", history = "none" }
+session = { turns.uniform = { min = 2, max = 4 }, think.exponential = "5s", history = "none", max_context = "8Ki" }
 [stop]
 error_share = "20%"
 errors_in_a_row = 9
@@ -66,6 +66,7 @@ over_saturated = true
     assert_eq!(people.requests, Some(Requests::PerUser(8)));
     let session = scenario.workloads[1].session.clone().unwrap();
     assert_eq!((session.turns, session.history), (Distribution::uniform(2, 4), History::None));
+    assert_eq!(session.max_context, Some(8_192));
     let stop = StopRules { error_share: 0.2, errors_in_a_row: Some(9), over_saturated: true };
     assert_eq!(scenario.stop, stop);
     assert_eq!(again(&scenario), scenario);
