@@ -39,6 +39,8 @@ mod sim;
 mod sweep;
 #[path = "cli/target.rs"]
 mod target;
+#[path = "cli/terminal.rs"]
+mod terminal;
 #[path = "cli/usage.rs"]
 mod usage;
 #[path = "cli/verdict.rs"]
