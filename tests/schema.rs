@@ -79,6 +79,7 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "capacity_backwards",
     "capacity_confirmed_too_shortly",
     "capacity_from_without_unit",
+    "capacity_holding_at_all_points",
     "capacity_longest_step_too_short",
     "capacity_of_a_counted_phase",
     "capacity_of_a_name",

@@ -316,6 +316,7 @@ fn write_objective(out: &mut Lines, objective: &Objective) {
     out.maybe("phase", objective.phase().map(quoted));
     out.maybe("workload", objective.workload().map(quoted));
     out.put("over", quoted(objective.over().name()));
+    out.put("points", quoted(objective.points().name()));
 }
 
 /// Text under construction.
