@@ -320,8 +320,8 @@ impl Search {
         let Settings { from, to, precision, confidence, looks, confirm, .. } = self.settings;
         let doublings = libm::ceil(libm::log2(to / from).max(0.0)) + 1.0;
         let halvings = libm::ceil(libm::log2(std::f64::consts::LN_2 / libm::log1p(precision)).max(0.0));
-        // Twice: values that stay unclear have two sides.
-        let steps = doublings + 2.0 * halvings;
+        // Twice: values that stay unclear have two sides, and each is halved once more.
+        let steps = doublings + 2.0 * (halvings + 1.0);
         (1.0 - confidence) / (steps * f64::from(looks) + f64::from(u8::from(confirm)))
     }
 
@@ -340,11 +340,11 @@ impl Search {
             // Not even the lowest value holds, or is clear.
             (None, None, Some(_)) => None,
             (None, Some((_, high)), fails) => self.above(high, fails),
-            (Some(low), None, Some(high)) => self.between(low, high),
+            (Some(low), None, Some(high)) => self.between(low, high, self.widest()),
             (Some(low), None, None) => (low < self.settings.to).then(|| (low * 2.0).min(self.settings.to)),
             // Closed in on from below first: what holds is what is asked for.
             (Some(low), Some((unclear, high)), fails) => {
-                self.between(low, unclear).or_else(|| self.above(high, fails))
+                self.between(low, unclear, self.widest_beside()).or_else(|| self.above(high, fails))
             }
             (None, None, None) => Some(self.settings.from),
         }
@@ -353,14 +353,25 @@ impl Search {
     /// The next value over one that stayed unclear.
     fn above(&self, unclear: f64, fails: Option<f64>) -> Option<f64> {
         match fails {
-            Some(fails) => self.between(unclear, fails),
+            Some(fails) => self.between(unclear, fails, self.widest_beside()),
             None => (unclear < self.settings.to).then(|| (unclear * 2.0).min(self.settings.to)),
         }
     }
 
-    /// The middle of a gap that is wider than the precision.
-    fn between(&self, low: f64, high: f64) -> Option<f64> {
-        if high / low <= 1.0 + self.settings.precision {
+    /// The widest gap, as a ratio, between a value that holds and one that fails.
+    fn widest(&self) -> f64 {
+        1.0 + self.settings.precision
+    }
+
+    /// The widest between either and one that stays unclear: half of that, since the capacity may lie a little beyond the
+    /// unclear one.
+    fn widest_beside(&self) -> f64 {
+        libm::sqrt(self.widest())
+    }
+
+    /// The middle of a gap that is wider than `widest`.
+    fn between(&self, low: f64, high: f64, widest: f64) -> Option<f64> {
+        if high / low <= widest {
             return None;
         }
         let middle = libm::sqrt(low * high);
@@ -374,9 +385,8 @@ impl Search {
 
     /// Whether values that stayed unclear are within the precision of one that holds and of one that fails.
     fn is_bounded(&self, low: f64, high: f64) -> bool {
-        let near = |low: f64, high: f64| self.between(low, high).is_none();
-        let is_one = near(low, high);
-        is_one
+        let near = |low: f64, high: f64| self.between(low, high, self.widest_beside()).is_none();
+        self.between(low, high, self.widest()).is_none()
             && self.holds().is_some_and(|holds| near(holds, low))
             && self.fails.is_some_and(|fails| near(high, fails))
     }

@@ -94,7 +94,7 @@ fn of_many(server: &Server<'_>, capacity: f64) -> (usize, usize, f64) {
 fn the_capacity_of_a_noisy_server_is_found_and_the_chance_to_err_is_kept() {
     let (wrong, open, tries) = of_many(&server(&smooth), 10.0);
     assert!(wrong <= 8, "{wrong} of 400 searches are wrong, where 20 may be");
-    assert!(open <= 40 && tries < 30.0, "{open} of 400 are open, {tries} tries each");
+    assert!(open <= 40 && tries < 40.0, "{open} of 400 are open, {tries} tries each");
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn the_capacity_of_a_queue_is_found_though_its_times_are_alike() {
         let settings = Settings { from: 0.2, to: 2.0, precision, confidence: 0.8, looks, ..SETTINGS };
         let (wrong, open, requests) = of_queues(settings, 300.0, 100);
         assert!(wrong <= 5, "{wrong} of 100 searches are wrong, where 20 may be");
-        assert!(open <= 10 && requests < 20_000, "{open} of 100 are open, {requests} requests each");
+        assert!(open <= 10 && requests < 25_000, "{open} of 100 are open, {requests} requests each");
     }
 }
 
