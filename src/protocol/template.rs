@@ -144,6 +144,13 @@ impl Template {
             };
             let Some((place, hole)) = found else { continue };
             if let Hole::Own(_) = hole {
+                // What lies between two of them is compared in one go with both.
+                if let Some((_, Hole::Own(length))) = layout.holes.last_mut() {
+                    *length += place.end - from;
+                    self.own.extend_from_slice(&event[from..place.end]);
+                    from = place.end;
+                    continue;
+                }
                 self.own.extend_from_slice(&event[place.clone()]);
             }
             layout.kept.extend_from_slice(&event[from..place.start]);
