@@ -11,7 +11,7 @@ use tonnage::record::{Outcome, Planned, RequestRecord};
 use tonnage::results::manifest::{ClockKind, FORMAT, PhaseEntry, State, Timeouts, WorkloadEntry};
 use tonnage::results::{Manifest, Place, RequestRow, Writer, reader};
 use tonnage::seed::Seed;
-use tonnage::stats::Slo;
+use tonnage::stats::{Slo, Thresholds};
 use tonnage::units::Micros;
 
 fn main() {
@@ -130,8 +130,10 @@ fn manifest(rows: u64) -> Manifest {
         lengths: Vec::new(),
         about: BTreeMap::new(),
         objectives: Vec::new(),
+        thresholds: Thresholds::default(),
         verdict: None,
         points: Vec::new(),
+        capacity: None,
         resumed: Vec::new(),
     }
 }

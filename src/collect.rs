@@ -32,7 +32,7 @@ use crate::stats::Window;
 use crate::stats::fold::{Fold, PhaseSetup, WorkloadSetup};
 use crate::stats::percentile::Percentile;
 use crate::stats::timeline::PerSecond;
-use crate::stats::verdict::{Figures, Finding, judge};
+use crate::stats::verdict::{Figures, Finding, Thresholds, judge};
 use crate::units::{Micros, Nanos};
 
 /// Events of unfinished long streams are held up to this much in all; more are counted and left out.
@@ -75,6 +75,7 @@ pub struct Collector {
     is_hurried: bool,
     progress: Progress,
     rules: Rules,
+    thresholds: Thresholds,
     shard: Option<u32>,
     /// Point and repeat of a sweep.
     run: Option<(u32, u32)>,
@@ -163,6 +164,7 @@ impl Collector {
             is_hurried: false,
             progress: Progress::default(),
             rules: Rules::new(scenario.stop),
+            thresholds: scenario.thresholds,
             shard: None,
             run: None,
             checks: Vec::new(),
@@ -322,9 +324,9 @@ impl Collector {
                 delays.sort_unstable();
                 figures.loop_delay_p99_ms = Percentile::P99.nearest_rank(delays).map(Micros::as_ms);
             }
-            findings.extend(judge(figures, simulated));
+            findings.extend(judge(figures, &self.thresholds, simulated));
         }
-        findings.extend(self.fold.answer_findings());
+        findings.extend(self.fold.answer_findings(&self.thresholds));
         findings.extend(Finding::answers_forgotten(self.first_answers.forgotten()));
         Collected {
             courses: self.courses,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use queue::{coverage, independent};
 use tonnage::record::{Outcome, Planned, RequestRecord};
 use tonnage::seed::Seed;
-use tonnage::stats::verdict::judge;
+use tonnage::stats::verdict::{Thresholds, judge};
 use tonnage::stats::{Fold, Percentile, PhaseSetup, RowEvents, Slo, SloMetric, Window, WorkloadSetup};
 use tonnage::units::Micros;
 
@@ -92,7 +92,11 @@ fn fold(rows: &[RequestRecord], limits: Slo) -> Fold {
 
 fn findings(rows: &[RequestRecord]) -> Vec<&'static str> {
     let figures = fold(rows, Slo::default()).figures();
-    figures.iter().flat_map(|figures| judge(figures, false)).map(|finding| finding.kind.name()).collect()
+    figures
+        .iter()
+        .flat_map(|figures| judge(figures, &Thresholds::default(), false))
+        .map(|finding| finding.kind.name())
+        .collect()
 }
 
 #[test]

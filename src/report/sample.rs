@@ -7,7 +7,7 @@ use crate::results::Manifest;
 use crate::results::manifest::tests::manifest;
 use crate::results::manifest::{PhaseEntry, State, VerdictEntry};
 use crate::stats::test_rows::{failed, ms, ok, row};
-use crate::stats::verdict::judge;
+use crate::stats::verdict::{Thresholds, judge};
 use crate::stats::{Fold, PhaseSetup, RowEvents, Slo, SloMetric, SummaryRow, Window, WorkloadSetup};
 use crate::units::Micros;
 
@@ -25,7 +25,8 @@ fn finish(fold: &Fold, names: &[&str], simulated: bool) -> (Manifest, Vec<Summar
             ..manifest().phases.remove(0)
         }
     };
-    let findings: Vec<_> = fold.figures().iter().flat_map(|figures| judge(figures, simulated)).collect();
+    let findings: Vec<_> =
+        fold.figures().iter().flat_map(|figures| judge(figures, &Thresholds::default(), simulated)).collect();
     let manifest = Manifest {
         state: State::Complete,
         phases: names.iter().enumerate().map(entry).collect(),

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::memory::MemoryEntry;
 use super::objectives::ObjectiveEntry;
+use super::search::{CapacityEntry, StepEntry};
 use crate::stats::objective::Answer;
 use crate::stats::verdict::Figures;
-use crate::stats::{Finding, Slo, SloMetric, Verdict, WorkloadSetup};
+use crate::stats::{Finding, Slo, SloMetric, Thresholds, Verdict, WorkloadSetup};
 
 /// The number of this form of the manifest.
 pub const FORMAT: u32 = 1;
@@ -92,11 +93,17 @@ pub struct Manifest {
     /// What had to hold, and whether it did.
     #[serde(default)]
     pub objectives: Vec<ObjectiveEntry>,
+    /// The limits that the verdict goes by.
+    #[serde(default)]
+    pub thresholds: Thresholds,
     /// Whether the figures can be trusted; none while running. Of a sweep that of its best run.
     pub verdict: Option<VerdictEntry>,
     /// Every run of a sweep that has ended, in order of running; empty without one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub points: Vec<PointEntry>,
+    /// What a search came to; none before it has ended, and without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<CapacityEntry>,
     /// Each time that an interrupted sweep was taken up again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumed: Vec<ResumeEntry>,
@@ -122,6 +129,9 @@ pub struct PointEntry {
     /// The worst that became of an objective; none without one.
     #[serde(default)]
     pub objectives: Option<Answer>,
+    /// What it says in a search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepEntry>,
 }
 
 /// An axis of a sweep at one of its steps.
@@ -627,8 +637,10 @@ pub(crate) mod tests {
             lengths: Vec::new(),
             about: BTreeMap::new(),
             objectives: Vec::new(),
+            thresholds: Thresholds::default(),
             verdict: None,
             points: Vec::new(),
+            capacity: None,
             resumed: Vec::new(),
         }
     }
@@ -637,7 +649,7 @@ pub(crate) mod tests {
     fn a_manifest_is_read_back_as_it_was_written() {
         let figures =
             Figures { phase: "steady".to_owned(), ok: 3, decided: 3, measured: 3, ..Figures::default() };
-        let verdict = VerdictEntry::new(&judge(&figures, true), true);
+        let verdict = VerdictEntry::new(&judge(&figures, &Thresholds::default(), true), true);
         let written = Manifest { state: State::Interrupted, verdict: Some(verdict), ..manifest() };
         let text = serde_json::to_string_pretty(&written).unwrap();
         assert_eq!(serde_json::from_str::<Manifest>(&text).unwrap(), written);
@@ -719,6 +731,32 @@ pub(crate) mod tests {
           },
           "about": {},
           "objectives": [],
+          "thresholds": {
+            "delay_ms": 1.0,
+            "delay_share": 0.05,
+            "delay_invalid_ms": 10.0,
+            "delay_invalid_share": 0.1,
+            "shared_reads": 0.2,
+            "client_errors": 0.001,
+            "rate_not_reached": 0.02,
+            "few_answers": 36,
+            "growing": 0.5,
+            "short_window": 5.0,
+            "unfinished": 0.01,
+            "unfinished_insufficient": 0.1,
+            "failed": 0.01,
+            "failed_insufficient": 0.1,
+            "prompt_length": 0.05,
+            "output_length": 0.05,
+            "truncated": 0.1,
+            "repeated_rows": 0.01,
+            "strange_hits": 0.05,
+            "cache_unused": 0.05,
+            "bursts": 0.5,
+            "no_answer": 0.05,
+            "not_right_truncated": 0.5,
+            "accuracy_falls": 0.02
+          },
           "verdict": {
             "verdict": "insufficient",
             "simulated": true,

@@ -200,14 +200,14 @@ impl Folder {
 
     /// What rows and manifest say against the figures.
     pub fn findings(&self, simulated: bool) -> Vec<Finding> {
-        let mut findings = Vec::new();
+        let (mut findings, limits) = (Vec::new(), &self.manifest.thresholds);
         for run in &self.runs {
             for figures in run.fold.figures() {
                 let mut entries = entries(&self.manifest, run.point, run.repeat);
                 let client = entries.find(|entry| entry.name == figures.phase).and_then(|entry| entry.client);
-                findings.extend(judge(&client.unwrap_or_default().complete(figures), simulated));
+                findings.extend(judge(&client.unwrap_or_default().complete(figures), limits, simulated));
             }
-            findings.extend(run.fold.answer_findings());
+            findings.extend(run.fold.answer_findings(limits));
         }
         findings.extend(Finding::answers_forgotten(self.manifest.answers_forgotten));
         findings

@@ -11,6 +11,7 @@ mod schedule;
 mod score;
 mod sweep;
 mod tables;
+mod verdict;
 
 use std::time::Duration;
 

@@ -474,6 +474,32 @@ fn a_resolved_scenario_has_every_default_and_no_secret() {
     error_share = 0.5
     over_saturated = false
 
+    [verdict]
+    delay = "1ms"
+    delay_share = 0.05
+    delay_invalid = "10ms"
+    delay_invalid_share = 0.1
+    shared_reads = 0.2
+    client_errors = 0.001
+    rate_not_reached = 0.02
+    few_answers = 36
+    growing = 0.5
+    short_window = 5
+    unfinished = 0.01
+    unfinished_insufficient = 0.1
+    failed = 0.01
+    failed_insufficient = 0.1
+    prompt_length = 0.05
+    output_length = 0.05
+    truncated = 0.1
+    repeated_rows = 0.01
+    strange_hits = 0.05
+    cache_unused = 0.05
+    bursts = 0.5
+    no_answer = 0.05
+    not_right_truncated = 0.5
+    accuracy_falls = 0.02
+
     [results]
     chunks = false
     responses = false

@@ -14,14 +14,11 @@ use super::fold::{ALL, Fold, Phase};
 use super::interval::{Interval, of_share};
 use super::metrics::FinishReason;
 use super::tally::{Checked, Kept, Tally};
+use super::thresholds::Thresholds;
 use crate::record::Verdict;
 use crate::units::Micros;
 
-/// Share of answers without one from which it is mentioned.
-const NO_ANSWER_SHARE: f64 = 0.05;
-/// Share of answers not right that were cut from which the limit explains accuracy.
-const TRUNCATED_SHARE: f64 = 0.5;
-/// The fewest answers not right of which that says anything.
+/// The fewest answers not right of which a share that was cut says anything.
 const FEWEST_NOT_RIGHT: usize = 5;
 
 /// One line of `accuracy.csv`.
@@ -116,10 +113,10 @@ impl Fold {
     }
 
     /// What there is to know about the answers of the phases that count.
-    pub fn answer_findings(&self) -> Vec<Finding> {
+    pub fn answer_findings(&self, limits: &Thresholds) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (place, phase) in self.counting() {
-            let mut found = Found { phase: &phase.setup.name, findings: &mut findings };
+            let mut found = Found { phase: &phase.setup.name, limits, findings: &mut findings };
             judge_phase(&mut found, &in_order(phase.tallies.values().map(|tally| (place, tally))));
             for tally in phase.tallies.values() {
                 judge_workload(&mut found, &in_order([(place, tally)]));
@@ -130,7 +127,7 @@ impl Fold {
             [only] => &only.setup.name,
             _ => ALL,
         };
-        let mut found = Found { phase, findings: &mut findings };
+        let mut found = Found { phase, limits, findings: &mut findings };
         let in_flight = InFlight::new(self.phases.iter().flat_map(|phase| phase.tallies.values()));
         let load = |answer: &Answer<'_>| Some(in_flight.at(answer.checked.sent) as f64);
         let workloads: BTreeSet<u32> =
@@ -152,6 +149,7 @@ impl Fold {
 /// Findings of a phase under way.
 struct Found<'a> {
     phase: &'a str,
+    limits: &'a Thresholds,
     findings: &'a mut Vec<Finding>,
 }
 
@@ -175,8 +173,8 @@ impl Found<'_> {
 fn judge_phase(found: &mut Found<'_>, answers: &[Answer<'_>]) {
     let no_answer = answers.iter().filter(|answer| is_no_answer(answer)).count();
     let no_answer_share = no_answer as f64 / answers.len().max(1) as f64;
-    if no_answer_share > NO_ANSWER_SHARE {
-        found.add(FindingKind::NoAnswer, no_answer_share, NO_ANSWER_SHARE, no_answer);
+    if no_answer_share > found.limits.no_answer {
+        found.add(FindingKind::NoAnswer, no_answer_share, found.limits.no_answer, no_answer);
     }
     let (cut, share) = truncated_share(answers);
     // Where every answer is cut, none can be told to be right for want of that.
@@ -188,8 +186,8 @@ fn judge_phase(found: &mut Found<'_>, answers: &[Answer<'_>]) {
         };
         right(true).is_some_and(|cut| right(false).is_none_or(|whole| cut < whole))
     };
-    if share > TRUNCATED_SHARE && cut_are_worse {
-        found.add(FindingKind::NotRightTruncated, share, TRUNCATED_SHARE, cut);
+    if share > found.limits.not_right_truncated && cut_are_worse {
+        found.add(FindingKind::NotRightTruncated, share, found.limits.not_right_truncated, cut);
     }
 }
 
@@ -223,18 +221,19 @@ fn judge_split<'a>(
     split: impl Fn(&[Answer<'a>]) -> Option<Split<'a>>,
 ) {
     let not_right = |answer: &Answer<'_>| !answer.is_right();
+    let least = found.limits.accuracy_falls;
     let Some(groups) = split(answers) else { return };
-    if let Some(rise) = groups.rise(not_right) {
+    if let Some(rise) = groups.rise(least, not_right) {
         let whole: Vec<Answer<'_>> =
             answers.iter().filter(|answer| !answer.is_truncated()).copied().collect();
         let (cut, share) = truncated_share(answers);
-        if cut > 0 && split(&whole).is_none_or(|groups| groups.rise(not_right).is_none()) {
-            found.add(FindingKind::NotRightTruncated, share, TRUNCATED_SHARE, cut);
+        if cut > 0 && split(&whole).is_none_or(|groups| groups.rise(least, not_right).is_none()) {
+            found.add(FindingKind::NotRightTruncated, share, found.limits.not_right_truncated, cut);
         } else {
             found.add(falls, 1.0 - rise.worse, 1.0 - rise.better, rise.count);
         }
     }
-    if let Some((rises, rise)) = rises.zip(groups.rise(is_no_answer)) {
+    if let Some((rises, rise)) = rises.zip(groups.rise(least, is_no_answer)) {
         found.add(rises, rise.worse, rise.better, rise.count);
     }
 }

@@ -24,8 +24,10 @@ mod scope;
 pub mod slo;
 pub mod statistic;
 mod tally;
+mod thresholds;
 pub mod timeline;
 pub mod trend;
+pub mod trial;
 pub mod verdict;
 
 pub use analysis::{Analysis, AnalysisRow};
@@ -42,7 +44,9 @@ pub use scope::{Figure, Rate, Scope, Window};
 pub use slo::{Slo, SloMetric};
 pub use statistic::Statistic;
 pub use tally::{Kept, RowEvents};
+pub use thresholds::Thresholds;
 pub use timeline::{PerSecond, TimelineRow};
+pub use trial::Trial;
 pub use verdict::{Figures, Verdict};
 
 #[cfg(test)]

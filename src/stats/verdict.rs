@@ -1,55 +1,15 @@
 //! Can the figures be trusted?
 //!
-//! [`judge`] compares plain figures of a phase with the limits below and returns findings; the worst of them is
-//! the verdict of the run.
+//! [`judge`] compares plain figures of a phase with [`Thresholds`] and returns findings; the worst of them is the
+//! verdict of the run.
 
 pub use super::finding::{Finding, FindingKind, Severity};
 pub use super::tally::{Hits, Lengths};
+pub use super::thresholds::Thresholds;
 
-/// Own delay (p99 of sends, or of the event loop) from which it is mentioned: below, timers and the scheduler
-/// of any machine show.
-const DELAY_WARNING_MS: f64 = 1.0;
-/// The same as a share of the median TTFT: below, it drowns in what is measured.
-const DELAY_WARNING_SHARE: f64 = 0.05;
-/// Own delay from which figures cannot stand, if it is also [`DELAY_INVALID_SHARE`] of the median TTFT.
-const DELAY_INVALID_MS: f64 = 10.0;
-/// A tenth: as much as the differences that people test for.
-const DELAY_INVALID_SHARE: f64 = 0.1;
-/// How far the rate sent may fall short of the rate due: more than the ends of a window can blur.
-const RATE_SHORTFALL: f64 = 0.02;
-/// Failed share from which the latencies of the others may be those of a server that sheds load.
-const FAILED_SHARE: f64 = 0.01;
-/// Failed share from which a tenth of all requests has no latency at all.
-const FAILED_INSUFFICIENT_SHARE: f64 = 0.1;
-/// Share of the client's own failures above which a run is invalid.
-const CLIENT_ERROR_SHARE: f64 = 0.001;
-/// Share of unfinished answers from which p99 would lie among them.
-const CUT_WARNING_SHARE: f64 = 0.01;
-/// Share of unfinished answers from which p90 would lie among them.
-const CUT_INSUFFICIENT_SHARE: f64 = 0.1;
-/// The fewest answers to speak of: as many as p90 needs.
-const FEWEST_OK: u64 = 36;
-/// Windows shorter than so many median answers are mostly begin and end.
-const SHORT_WINDOW: f64 = 5.0;
-/// Rise of requests in flight and TTFT over a window, significant, from which the server does not keep up.
-const GROWTH: f64 = 0.5;
-/// Share of requests that repeat a row from which a prefix cache shows.
-const REPEATED_SHARE: f64 = 0.01;
-/// How far real lengths may differ from those asked for; a load of other lengths is another load.
-const LENGTH_DEVIATION: f64 = 0.05;
-/// Share of answers cut at their token limit from which lengths say more about the limit than the model.
-const TRUNCATED_SHARE: f64 = 0.1;
-/// Share of events that came together with the one before from which gaps describe a buffer.
-const ZERO_GAP_SHARE: f64 = 0.5;
-/// Share of reads that bring several events from which gaps are those between reads.
-const SHARED_READ_SHARE: f64 = 0.2;
-/// Share of prompt tokens that a cache knew though this run had not brought them, from which it shows in TTFT.
-const STRANGE_HITS_SHARE: f64 = 0.05;
 /// Share of prompt tokens that could be cached from which it matters whether they are.
 const ELIGIBLE_SHARE: f64 = 0.1;
-/// Share of those below which the cache is as good as none.
-const CACHE_USED_SHARE: f64 = 0.05;
-/// Gaps from which that share means anything.
+/// Gaps, or reads, from which a share of them means anything.
 const FEWEST_GAPS: u64 = 20;
 
 /// What is known of one phase, over its measured rows; `None` where unknown.
@@ -153,7 +113,7 @@ impl Verdict {
 
 /// What speaks against the figures of a phase. With a `simulated` server, whose time is not the world's, the
 /// client's delays are worth a warning only.
-pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
+pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Finding> {
     let finding = |kind, severity, measured, threshold, count| Finding {
         kind,
         severity,
@@ -163,7 +123,7 @@ pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
         count,
     };
     let delay = |kind, delay: Option<f64>| {
-        let (severity, limit) = judge_delay(delay?, figures.ttft_p50_ms)?;
+        let (severity, limit) = judge_delay(delay?, figures.ttft_p50_ms, limits)?;
         let severity = if simulated { Severity::Warning } else { severity };
         Some(finding(kind, severity, delay?, limit, 0))
     };
@@ -171,34 +131,36 @@ pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
         let share = share(part, whole)?;
         (share > limit).then(|| finding(kind, Severity::Warning, share, limit, part))
     };
-    let lengths = |kind, lengths: Lengths| {
-        let deviation = lengths.deviation().filter(|deviation| *deviation > LENGTH_DEVIATION)?;
-        Some(finding(kind, Severity::Warning, deviation, LENGTH_DEVIATION, 0))
+    let lengths = |kind, lengths: Lengths, limit: f64| {
+        let deviation = lengths.deviation().filter(|deviation| *deviation > limit)?;
+        Some(finding(kind, Severity::Warning, deviation, limit, 0))
     };
     let some_rows =
         |kind, rows: u64| (rows > 0).then(|| finding(kind, Severity::Warning, rows as f64, 0.0, rows));
     let client_errors = share(figures.client_errors, figures.measured)
-        .filter(|share| *share > CLIENT_ERROR_SHARE)
+        .filter(|share| *share > limits.client_errors)
         .map(|share| {
             finding(
                 FindingKind::ClientErrors,
                 Severity::Invalid,
                 share,
-                CLIENT_ERROR_SHARE,
+                limits.client_errors,
                 figures.client_errors,
             )
         });
-    let few = (figures.ok < FEWEST_OK).then(|| {
-        let (ok, fewest) = (figures.ok as f64, FEWEST_OK as f64);
+    let few = (figures.ok < limits.few_answers).then(|| {
+        let (ok, fewest) = (figures.ok as f64, limits.few_answers as f64);
         finding(FindingKind::FewAnswers, Severity::Insufficient, ok, fewest, figures.ok)
     });
-    let dependent =
-        figures.effective_answers.filter(|worth| *worth < FEWEST_OK as f64 && few.is_none()).map(|worth| {
+    let dependent = figures
+        .effective_answers
+        .filter(|worth| *worth < limits.few_answers as f64 && few.is_none())
+        .map(|worth| {
             finding(
                 FindingKind::Dependent,
                 Severity::Insufficient,
                 worth.floor(),
-                FEWEST_OK as f64,
+                limits.few_answers as f64,
                 figures.ok,
             )
         });
@@ -211,42 +173,57 @@ pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
         };
         Some(finding(kind, severity, share, limit, part))
     };
-    let growing = figures.growth.filter(|growth| figures.open_loop && *growth > GROWTH).map(|growth| {
-        // Nothing in flight at first: any number of times would be as true.
-        finding(FindingKind::Growing, Severity::Insufficient, growth.min(1e3), GROWTH, 0)
-    });
+    let growing =
+        figures.growth.filter(|growth| figures.open_loop && *growth > limits.growing).map(|growth| {
+            // Nothing in flight at first: any number of times would be as true.
+            finding(FindingKind::Growing, Severity::Insufficient, growth.min(1e3), limits.growing, 0)
+        });
     let short =
         figures.window_ms.zip(figures.e2e_p50_ms).filter(|(_, e2e)| *e2e > 0.0).and_then(|(window, e2e)| {
             let times = window / e2e;
-            (times < SHORT_WINDOW)
-                .then(|| finding(FindingKind::ShortWindow, Severity::Warning, times, SHORT_WINDOW, 0))
+            (times < limits.short_window)
+                .then(|| finding(FindingKind::ShortWindow, Severity::Warning, times, limits.short_window, 0))
         });
     let failed = figures.decided.saturating_sub(figures.ok + figures.dropped);
     let bursts = (figures.gaps >= FEWEST_GAPS)
-        .then(|| warn_over(FindingKind::Bursts, figures.zero_gaps, figures.gaps, ZERO_GAP_SHARE));
-    let shared_reads = (figures.reads >= FEWEST_GAPS)
-        .then(|| warn_over(FindingKind::SharedReads, figures.shared_reads, figures.reads, SHARED_READ_SHARE));
+        .then(|| warn_over(FindingKind::Bursts, figures.zero_gaps, figures.gaps, limits.bursts));
+    let shared_reads = (figures.reads >= FEWEST_GAPS).then(|| {
+        warn_over(FindingKind::SharedReads, figures.shared_reads, figures.reads, limits.shared_reads)
+    });
     // What was dropped has a finding of its own.
     let dropped = share(figures.dropped, figures.measured).unwrap_or(0.0);
-    let shortfall = shortfall(figures).filter(|share| *share - dropped > RATE_SHORTFALL).map(|share| {
-        finding(FindingKind::RateNotReached, Severity::Warning, share, RATE_SHORTFALL, figures.held)
-    });
+    let shortfall =
+        shortfall(figures).filter(|share| *share - dropped > limits.rate_not_reached).map(|share| {
+            finding(
+                FindingKind::RateNotReached,
+                Severity::Warning,
+                share,
+                limits.rate_not_reached,
+                figures.held,
+            )
+        });
     // Where every answer runs into the limit, the limit is the length that was meant.
     let some_end_by_themselves = figures.truncated_answers < figures.free_answers;
     let truncated = some_end_by_themselves.then(|| {
-        warn_over(FindingKind::Truncated, figures.truncated_answers, figures.free_answers, TRUNCATED_SHARE)
+        warn_over(FindingKind::Truncated, figures.truncated_answers, figures.free_answers, limits.truncated)
     });
     let hits = figures.hits;
     let strange_hits = share(hits.strange_tokens, hits.prompt_tokens)
-        .filter(|share| *share > STRANGE_HITS_SHARE)
+        .filter(|share| *share > limits.strange_hits)
         .map(|share| {
-            finding(FindingKind::StrangeHits, Severity::Warning, share, STRANGE_HITS_SHARE, hits.strange_rows)
+            finding(
+                FindingKind::StrangeHits,
+                Severity::Warning,
+                share,
+                limits.strange_hits,
+                hits.strange_rows,
+            )
         });
     let is_cacheable =
         share(hits.eligible_tokens, hits.prompt_tokens).is_some_and(|share| share > ELIGIBLE_SHARE);
     let cache_unused = share(hits.cached_tokens, hits.eligible_tokens)
-        .filter(|share| is_cacheable && *share < CACHE_USED_SHARE)
-        .map(|share| finding(FindingKind::CacheUnused, Severity::Warning, share, CACHE_USED_SHARE, 0));
+        .filter(|share| is_cacheable && *share < limits.cache_unused)
+        .map(|share| finding(FindingKind::CacheUnused, Severity::Warning, share, limits.cache_unused, 0));
     let found = [
         client_errors,
         delay(FindingKind::SendDelay, figures.send_delay_p99_ms),
@@ -259,17 +236,17 @@ pub fn judge(figures: &Figures, simulated: bool) -> Vec<Finding> {
             FindingKind::Unfinished,
             figures.cut,
             figures.measured,
-            CUT_WARNING_SHARE,
-            CUT_INSUFFICIENT_SHARE,
+            limits.unfinished,
+            limits.unfinished_insufficient,
         ),
-        graded(FindingKind::Failed, failed, figures.decided, FAILED_SHARE, FAILED_INSUFFICIENT_SHARE),
+        graded(FindingKind::Failed, failed, figures.decided, limits.failed, limits.failed_insufficient),
         short,
         warn_over(FindingKind::Dropped, figures.dropped, figures.measured, 0.0),
         shortfall,
-        lengths(FindingKind::PromptLength, figures.prompt_lengths),
-        lengths(FindingKind::OutputLength, figures.output_lengths),
+        lengths(FindingKind::PromptLength, figures.prompt_lengths, limits.prompt_length),
+        lengths(FindingKind::OutputLength, figures.output_lengths, limits.output_length),
         truncated.flatten(),
-        warn_over(FindingKind::RepeatedRows, figures.repeated, figures.measured, REPEATED_SHARE),
+        warn_over(FindingKind::RepeatedRows, figures.repeated, figures.measured, limits.repeated_rows),
         strange_hits,
         cache_unused,
         shared_reads.flatten(),
@@ -289,10 +266,10 @@ fn shortfall(figures: &Figures) -> Option<f64> {
 
 /// Weight of an own delay against the latency measured, and the limit it is over. Without any TTFT there is
 /// nothing that it could spoil but the schedule.
-fn judge_delay(delay_ms: f64, ttft_ms: Option<f64>) -> Option<(Severity, f64)> {
+fn judge_delay(delay_ms: f64, ttft_ms: Option<f64>, limits: &Thresholds) -> Option<(Severity, f64)> {
     let ttft = ttft_ms.unwrap_or(0.0);
-    let invalid = DELAY_INVALID_MS.max(ttft * DELAY_INVALID_SHARE);
-    let warning = DELAY_WARNING_MS.max(ttft * DELAY_WARNING_SHARE);
+    let invalid = limits.delay_invalid_ms.max(ttft * limits.delay_invalid_share);
+    let warning = limits.delay_ms.max(ttft * limits.delay_share);
     match delay_ms {
         over if over > invalid => Some((Severity::Invalid, invalid)),
         over if over > warning => Some((Severity::Warning, warning)),
@@ -327,7 +304,7 @@ mod tests {
     }
 
     fn kinds(figures: &Figures) -> String {
-        let found = judge(figures, false);
+        let found = judge(figures, &Thresholds::default(), false);
         let words =
             found.iter().map(|finding| format!("{} {}", finding.kind.name(), finding.severity.name()));
         words.collect::<Vec<_>>().join(", ")
@@ -335,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_sound_phase_is_valid_without_findings() {
-        assert_eq!(judge(&sound(), false), []);
+        assert_eq!(judge(&sound(), &Thresholds::default(), false), []);
         assert_eq!(Verdict::of(&[]), Verdict::Valid);
     }
 
@@ -512,19 +489,34 @@ mod tests {
     }
 
     #[test]
+    fn limits_that_are_set_decide() {
+        let figures = Figures { ok: 980, ..sound() };
+        let kinds = |failed| {
+            let limits = Thresholds { failed, ..Thresholds::default() };
+            judge(&figures, &limits, false).iter().map(|finding| finding.threshold).collect::<Vec<_>>()
+        };
+        assert_eq!((kinds(0.05), kinds(0.02), kinds(0.015)), (vec![], vec![], vec![0.015]));
+        let limits = Thresholds { delay_ms: 0.1, delay_share: 0.0, ..Thresholds::default() };
+        let found = judge(&sound(), &limits, false);
+        assert_eq!(found.iter().map(|finding| finding.kind).collect::<Vec<_>>(), [FindingKind::SendDelay]);
+        let limits = Thresholds { few_answers: 1_001, ..Thresholds::default() };
+        assert_eq!(Verdict::of(&judge(&sound(), &limits, false)), Verdict::Insufficient);
+    }
+
+    #[test]
     fn the_verdict_is_the_worst_finding() {
         let figures = Figures { ok: 10, decided: 10, measured: 10, client_errors: 1, ..sound() };
-        assert_eq!(Verdict::of(&judge(&figures, false)), Verdict::Invalid);
+        assert_eq!(Verdict::of(&judge(&figures, &Thresholds::default(), false)), Verdict::Invalid);
         let figures = Figures { ok: 10, decided: 10, measured: 10, ..sound() };
-        assert_eq!(Verdict::of(&judge(&figures, false)), Verdict::Insufficient);
+        assert_eq!(Verdict::of(&judge(&figures, &Thresholds::default(), false)), Verdict::Insufficient);
     }
 
     #[test]
     fn delays_beside_a_simulated_server_are_warnings() {
         let figures = Figures { send_delay_p99_ms: Some(500.0), loop_delay_p99_ms: Some(500.0), ..sound() };
-        assert_eq!(Verdict::of(&judge(&figures, false)), Verdict::Invalid);
-        assert_eq!(Verdict::of(&judge(&figures, true)), Verdict::Valid);
-        assert_eq!(judge(&figures, true).len(), 2);
+        assert_eq!(Verdict::of(&judge(&figures, &Thresholds::default(), false)), Verdict::Invalid);
+        assert_eq!(Verdict::of(&judge(&figures, &Thresholds::default(), true)), Verdict::Valid);
+        assert_eq!(judge(&figures, &Thresholds::default(), true).len(), 2);
     }
 
     #[test]
@@ -552,7 +544,8 @@ mod tests {
             slo_unmeasurable: 4,
             ..sound()
         };
-        let texts: Vec<_> = judge(&figures, false).iter().map(Finding::to_string).collect();
+        let texts: Vec<_> =
+            judge(&figures, &Thresholds::default(), false).iter().map(Finding::to_string).collect();
         insta::assert_snapshot!(texts.join("\n"), @r#"
         2 requests (0.20 %) failed in the client itself (limit 0.10 %): failures of the client are not failures of the server
         requests left up to 12 ms late (p99; limit 10 ms): the schedule was not kept, and latencies from the due time contain the client

@@ -33,7 +33,7 @@ use tonnage::scenario::{Load, Overrides, Phase, PromptSource, Scenario, SystemTe
 use tonnage::seed::Seed;
 use tonnage::sim::{Options, Profile, Server, TEMPLATE_TOKENS_PER_MESSAGE};
 use tonnage::stats::analysis::{Known, Step};
-use tonnage::stats::{AnalysisRow, Finding, SummaryRow, TimelineRow};
+use tonnage::stats::{AnalysisRow, Finding, SummaryRow, Thresholds, TimelineRow};
 use tonnage::units::Nanos;
 
 use crate::answer::Answer;
@@ -479,8 +479,10 @@ fn manifest(scenario: &Scenario) -> Manifest {
         lengths: Vec::new(),
         about: BTreeMap::new(),
         objectives: Vec::new(),
+        thresholds: Thresholds::default(),
         verdict: None,
         points: Vec::new(),
+        capacity: None,
         resumed: Vec::new(),
     }
 }

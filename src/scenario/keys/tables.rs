@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Fallback, Key, Kind, Table, data, judged, lengths, observed, prompts, schedule, score, sweep};
+use super::{
+    Fallback, Key, Kind, Table, data, judged, lengths, observed, prompts, schedule, score, sweep, verdict,
+};
 
 pub(super) const fn key(
     name: &'static str,
@@ -117,6 +119,13 @@ load.poisson = "6/s""#,
                 "When the run is stopped before its end.",
             ),
             key(
+                "verdict",
+                Kind::Table("verdict"),
+                Fallback::None("the defaults of its keys"),
+                r#"{ failed = "0.1%" }"#,
+                "The limits that findings, and so the verdict, go by.",
+            ),
+            key(
                 "server",
                 Kind::Table("server"),
                 Fallback::None("its metrics are not looked at"),
@@ -143,6 +152,13 @@ load.poisson = "6/s""#,
                 Fallback::None("the scenario is run once"),
                 r#"{ axis = [{ name = "users", key = "phase.steady.load.closed.users", values = [1, 8] }] }"#,
                 "The same with other values of some keys, point by point.",
+            ),
+            key(
+                "capacity",
+                Kind::Table("capacity"),
+                Fallback::None("nothing is searched"),
+                r#"{ key = "phase.steady.load.poisson.rate", from = "1/s", to = "64/s" }"#,
+                "A search for the highest value of a key at which every objective holds.",
             ),
         ],
     },
@@ -619,6 +635,7 @@ output.max_tokens = 256"#,
     judged::OBJECTIVE,
     judged::RESULTS,
     schedule::STOP,
+    verdict::VERDICT,
     observed::SERVER,
     observed::MODEL,
     sweep::SWEEP,
@@ -626,6 +643,7 @@ output.max_tokens = 256"#,
     sweep::SWEEP_VALUES,
     sweep::SWEEP_LINEAR,
     sweep::SWEEP_GEOMETRIC,
+    sweep::CAPACITY,
     Table {
         path: "slo",
         doc: "Limits one request must keep, all of them together.",

@@ -1,8 +1,8 @@
 //! Objectives: bounds in the unit of their metric, and what they refer to.
 
 use super::*;
-use crate::stats::Objective;
 use crate::stats::objective::{Bound, Over};
+use crate::stats::{Objective, Thresholds};
 
 const OBJECTIVES: &str = r#"
 [slo]
@@ -118,4 +118,39 @@ fn objectives_written_out_are_read_again_as_they_were() {
     at_most = 3
     over = "all"
     "#);
+}
+
+#[test]
+fn limits_of_the_verdict_have_defaults_and_can_be_set() {
+    assert_eq!(read(MINIMAL).unwrap().thresholds, Thresholds::default());
+    let set =
+        "[verdict]\nfailed = \"0.1%\"\nfew_answers = 300\ndelay_invalid = \"2500us\"\nshort_window = 20\n";
+    let scenario = read(&format!("{MINIMAL}{set}")).unwrap();
+    let expected = Thresholds {
+        failed: 0.001,
+        few_answers: 300,
+        delay_invalid_ms: 2.5,
+        short_window: 20.0,
+        ..Thresholds::default()
+    };
+    assert_eq!(scenario.thresholds, expected);
+    assert_eq!(read(&resolved(&scenario)).unwrap().thresholds, expected);
+}
+
+/// Each limit of the manifest is a key: no finding goes by one that cannot be set.
+#[test]
+fn every_limit_of_the_verdict_is_a_key() {
+    let limits = serde_json::to_value(Thresholds::default()).unwrap();
+    let limits: Vec<&str> =
+        limits.as_object().unwrap().keys().map(|name| name.strip_suffix("_ms").unwrap_or(name)).collect();
+    let mut keys: Vec<&str> = keys::find("verdict").keys.iter().map(|key| key.name).collect();
+    keys.sort_unstable();
+    assert_eq!(
+        {
+            let mut limits = limits;
+            limits.sort_unstable();
+            limits
+        },
+        keys
+    );
 }

@@ -376,6 +376,32 @@ fn every_resolved_value_says_where_it_came_from() {
     error_share = 0.5  # default
     over_saturated = false  # default
 
+    [verdict]
+    delay = "1ms"  # default
+    delay_share = 0.05  # default
+    delay_invalid = "10ms"  # default
+    delay_invalid_share = 0.1  # default
+    shared_reads = 0.2  # default
+    client_errors = 0.001  # default
+    rate_not_reached = 0.02  # default
+    few_answers = 36  # default
+    growing = 0.5  # default
+    short_window = 5  # default
+    unfinished = 0.01  # default
+    unfinished_insufficient = 0.1  # default
+    failed = 0.01  # default
+    failed_insufficient = 0.1  # default
+    prompt_length = 0.05  # default
+    output_length = 0.05  # default
+    truncated = 0.1  # default
+    repeated_rows = 0.01  # default
+    strange_hits = 0.05  # default
+    cache_unused = 0.05  # default
+    bursts = 0.5  # default
+    no_answer = 0.05  # default
+    not_right_truncated = 0.5  # default
+    accuracy_falls = 0.02  # default
+
     [results]
     chunks = false  # default
     responses = false  # default

@@ -8,8 +8,6 @@ use crate::stats::quantile::student_quantile;
 
 /// How often chance alone may make a finding of two groups: once in a thousand times.
 const CHANCE: f64 = 0.001;
-/// Differences below this are not worth a word, however certain.
-const LEAST_FALL: f64 = 0.02;
 
 /// Two groups of answers, each in order of time: one that should be as good as the other and may be worse, and how
 /// many pairs of groups that one was chosen from.
@@ -29,8 +27,8 @@ pub(super) struct Rise {
 }
 
 impl Split<'_> {
-    /// The shares of hits in both groups, if that of the worse one is higher by more than chance.
-    pub(super) fn rise(&self, is_hit: impl Fn(&Answer<'_>) -> bool) -> Option<Rise> {
+    /// The shares of hits in both groups, if that of the worse one is higher by `least` and by more than chance.
+    pub(super) fn rise(&self, least: f64, is_hit: impl Fn(&Answer<'_>) -> bool) -> Option<Rise> {
         let alike = Alike::of([&self.better, &self.worse], &is_hit)?;
         let share = |answers: &[Answer<'_>]| share(&answers.iter().map(&is_hit).collect::<Vec<_>>());
         let rise = Rise { better: share(&self.better), worse: share(&self.worse), count: self.worse.len() };
@@ -40,7 +38,7 @@ impl Split<'_> {
         let error = (both * (1.0 - both) * (1.0 / better + 1.0 / worse)).sqrt();
         let beyond = student_quantile(1.0 - CHANCE / self.chosen_from as f64, alike.freedom);
         let difference = rise.worse - rise.better;
-        (difference >= LEAST_FALL && difference > beyond * error).then_some(rise)
+        (difference >= least && difference > beyond * error).then_some(rise)
     }
 }
 

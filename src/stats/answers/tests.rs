@@ -53,7 +53,7 @@ fn verdict(is_right: bool) -> Verdict {
 }
 
 fn kinds(fold: &Fold) -> Vec<&'static str> {
-    fold.answer_findings().iter().map(|finding| finding.kind.name()).collect()
+    fold.answer_findings(&Thresholds::default()).iter().map(|finding| finding.kind.name()).collect()
 }
 
 fn figure(rows: &[SummaryRow], metric: &str, statistic: &str) -> SummaryRow {
@@ -155,7 +155,7 @@ fn a_fall_with_length_is_found() {
             RowEvents::default(),
         );
     }
-    let findings = fold.answer_findings();
+    let findings = fold.answer_findings(&Thresholds::default());
     assert_eq!(kinds(&fold), ["accuracy_falls_with_length"]);
     let shown = findings[0].to_string();
     assert!(
@@ -191,7 +191,7 @@ fn a_fall_with_load_is_found_across_phases() {
         fold.add(&record, RowEvents::default());
     }
     assert_eq!(kinds(&fold), ["accuracy_falls_with_load"]);
-    assert_eq!(fold.answer_findings()[0].phase, ALL);
+    assert_eq!(fold.answer_findings(&Thresholds::default())[0].phase, ALL);
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn needles_lost_at_one_depth_are_found() {
     assert_eq!(kinds(&needles(|_| 8)), [""; 0]);
     let lost = needles(|depth| if depth == 5 { 4 } else { 9 });
     assert_eq!(kinds(&lost), ["accuracy_falls_with_depth"]);
-    let shown = lost.answer_findings()[0].to_string();
+    let shown = lost.answer_findings(&Thresholds::default())[0].to_string();
     assert!(
         shown.starts_with(
             "40.0 % of answers are right where the needle lay at the worst depth, 90.0 % elsewhere"
