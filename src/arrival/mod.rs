@@ -161,7 +161,8 @@ mod tests {
         assert_ne!(offsets(7), offsets(8));
     }
 
-    /// Mean, coefficient of variation, and Kolmogorov–Smirnov distance from the exponential at the 1 % level.
+    /// Mean, coefficient of variation, correlation of neighbours, and Kolmogorov–Smirnov distance from the exponential
+    /// at the 1 % level.
     #[test]
     fn poisson_gaps_are_exponential() {
         let (n, rate) = (20_000, 50.0);
@@ -171,6 +172,13 @@ mod tests {
         let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
         assert!((mean * rate - 1.0).abs() < 0.02, "mean gap {mean}");
         assert!((variance.sqrt() / mean - 1.0).abs() < 0.03, "cv {}", variance.sqrt() / mean);
+        for lag in [1, 2, 3, 10] {
+            let pairs = gaps.iter().zip(&gaps[lag..]);
+            let covariance = pairs.map(|(one, other)| (one - mean) * (other - mean)).sum::<f64>();
+            let correlation = covariance / gaps.len() as f64 / variance;
+            // Three standard errors of independent gaps.
+            assert!(correlation.abs() < 3.0 / (n as f64).sqrt(), "lag {lag}: correlation {correlation}");
+        }
         gaps.sort_unstable_by(f64::total_cmp);
         let distance = gaps.iter().enumerate().map(|(i, gap)| {
             let law = 1.0 - (-gap * rate).exp();

@@ -21,6 +21,7 @@ pub(super) const FORM: Form = Form {
     event: |json, parts| openai::read(json, parts, |json, parts| read_choice(json, parts, "delta")),
     document: |json, parts| openai::read(json, parts, |json, parts| read_choice(json, parts, "message")),
     volatile: openai::VOLATILE,
+    own: openai::OWN,
     counter: Some(openai::COUNTER),
 };
 

@@ -19,6 +19,7 @@ pub(super) const FORM: Form = Form {
     event: |json, parts| openai::read(json, parts, read_choice),
     document: |json, parts| openai::read(json, parts, read_choice),
     volatile: openai::VOLATILE,
+    own: openai::OWN,
     counter: Some(openai::COUNTER),
 };
 

@@ -29,6 +29,8 @@ pub(super) struct Form {
     pub(super) document: ReadParts,
     /// Names of members that differ from one token event to the next and are not read.
     pub(super) volatile: &'static [&'static str],
+    /// Names of members whose value names the stream: the same in all of its events, another in each stream's.
+    pub(super) own: &'static [&'static str],
     /// Name of the member that states the output tokens so far, where token events may.
     pub(super) counter: Option<&'static str>,
 }

@@ -22,6 +22,7 @@ pub(super) const FORM: Form = Form {
     event: read,
     document: read,
     volatile: &["tokens"],
+    own: &[],
     counter: Some("tokens_predicted"),
 };
 

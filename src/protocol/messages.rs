@@ -25,6 +25,7 @@ pub(super) const FORM: Form = Form {
     event: read_event,
     document: read_document,
     volatile: &[],
+    own: &[],
     counter: None,
 };
 

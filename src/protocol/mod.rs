@@ -27,6 +27,7 @@ pub use body::{BodyOptions, ChatLimit};
 pub use decoder::{Decoder, Step};
 pub use failure::{ERROR_LIMIT_CHARS, error_message};
 pub use models::model_names;
+pub use template::Layouts;
 
 use crate::wire::Framing;
 use form::{Form, KeyHeader};

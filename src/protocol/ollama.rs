@@ -26,6 +26,7 @@ pub(super) const CHAT: Form = Form {
     event: read,
     document: read,
     volatile: &["created_at"],
+    own: &[],
     counter: None,
 };
 

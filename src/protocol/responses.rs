@@ -24,6 +24,7 @@ pub(super) const FORM: Form = Form {
     event: read_event,
     document: read_document,
     volatile: &["sequence_number", "obfuscation"],
+    own: &["item_id"],
     counter: None,
 };
 

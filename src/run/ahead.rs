@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_composed_ahead_than_fits_and_composing_goes_on_when_some_was_taken() {
+    fn c164_no_more_is_composed_ahead_than_fits_and_composing_goes_on_when_some_was_taken() {
         let full = |feed: &Feed| {
             let Feed::Threaded(queue) = feed else { panic!("an inline feed") };
             while queue.queued_bytes.load(Ordering::Relaxed) <= AHEAD_LIMIT_BYTES {

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::tree;
 use super::{
-    Axis, Endpoint, Loaded, Origins, Popularity, PromptSource, Scenario, ServerWatch, Sweep, SystemText,
-    TokenPrompts, TokenizerSource, Transport, Workload,
+    Axis, Capacity, Endpoint, Loaded, Origins, Popularity, PromptSource, Scenario, ServerWatch, Sweep,
+    SystemText, TokenPrompts, TokenizerSource, Transport, Workload,
 };
 use crate::score::{Kind, Rule};
 use crate::stats::metrics::{Unit, metric};
@@ -64,6 +64,9 @@ fn write(scenario: &Scenario, origins: Option<&Origins>) -> String {
     }
     if let Some(sweep) = &scenario.sweep {
         write_sweep(&mut out, sweep);
+    }
+    if let Some(capacity) = &scenario.capacity {
+        write_capacity(&mut out, capacity);
     }
     out.text
 }
@@ -213,6 +216,21 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
     out.put("request.temperature", number(workload.request.temperature));
     for (name, value) in &workload.request.extra {
         out.put(&format!("request.extra.{}", key(name)), toml_value(value));
+    }
+}
+
+fn write_capacity(out: &mut Lines<'_>, capacity: &Capacity) {
+    out.header("[capacity]", "capacity.");
+    out.put("key", quoted(&capacity.key));
+    let [from, to] = &capacity.bounds;
+    out.put("from", from);
+    out.put("to", to);
+    out.put("precision", number(capacity.precision));
+    out.put("confidence", number(capacity.confidence));
+    out.put("max_step", quoted(&write_duration(capacity.max_step)));
+    out.put("max_time", quoted(&write_duration(capacity.max_time)));
+    if let Some(confirm) = capacity.confirm {
+        out.put("confirm", quoted(&write_duration(confirm)));
     }
 }
 

@@ -260,6 +260,29 @@ impl Objective {
         self.bound
     }
 
+    /// The share of requests that may lie on the wrong side of its bound, where it says how many may: bounds of
+    /// percentiles and of shares do. `None` of other figures, and where none or all may.
+    pub fn allowed_misses(&self) -> Option<f64> {
+        let source = metric(self.metric)?.source;
+        let share = match (source, self.bound) {
+            (Source::Row(..) | Source::Adjusted(_), bound) => {
+                let percent: f64 = self.statistic.strip_prefix('p')?.parse().ok()?;
+                match bound {
+                    Bound::AtMost(_) => 1.0 - percent / 100.0,
+                    Bound::AtLeast(_) => percent / 100.0,
+                }
+            }
+            (Source::Share(_) | Source::ErrorShares, Bound::AtMost(share)) if self.statistic == "value" => {
+                share
+            }
+            (Source::Share(_) | Source::ErrorShares, Bound::AtLeast(share)) if self.statistic == "value" => {
+                1.0 - share
+            }
+            _ => return None,
+        };
+        (share > 0.0 && share < 1.0).then_some(share)
+    }
+
     /// Judges it in its phase, or in every phase of `summary`; empty where it has no such row.
     pub fn judge(&self, summary: &[SummaryRow]) -> Vec<Judgement> {
         let workload = self.workload.as_deref().unwrap_or(ALL);

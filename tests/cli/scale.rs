@@ -1,6 +1,7 @@
 //! Many requests at once, large ones, and too many: what a run does at its limits.
 
 use std::sync::Barrier;
+use std::time::Duration;
 
 use super::results::Results;
 use super::sandbox::Sandbox;
@@ -49,6 +50,33 @@ fn c156_long_prompts_and_large_events_go_through_whole() {
         assert_eq!([&*row["output_tokens"], &row["events"]], ["256", "256"]);
         assert!(row["bytes_received"].parse::<usize>().unwrap() > TOKENS * (8 << 10), "{row:?}");
     }
+}
+
+#[test]
+fn c160_a_client_that_falls_behind_a_hundred_thousand_events_a_second_says_so() {
+    const STREAMS: usize = 512;
+    const TOKENS: usize = 200;
+    // All begin together: 102,400 events a second are asked of the client.
+    let all = Barrier::new(STREAMS);
+    let server = Server::start(move |_| {
+        all.wait();
+        Reply::Paced { tokens: TOKENS, every: Duration::from_millis(5) }
+    });
+    let phase = format!("requests = {STREAMS}\nload.closed = {STREAMS}");
+    let (results, _sandbox) = run(&scenario(&server.url(), "", 3, &phase));
+    let rows = results.rows("requests.csv");
+    assert_eq!(results.count("ok"), STREAMS);
+    assert!(rows.iter().all(|row| row["events"] == TOKENS.to_string()), "no event may be lost");
+    let times = |column: &str| rows.iter().map(|row| row[column].parse::<f64>().unwrap()).collect::<Vec<_>>();
+    let begin = times("first_token_s").into_iter().fold(f64::INFINITY, f64::min);
+    let end = times("last_token_s").into_iter().fold(0.0, f64::max);
+    let rate = (STREAMS * TOKENS) as f64 / (end - begin);
+    let manifest = results.manifest();
+    let found = manifest["verdict"]["findings"].as_array().unwrap().iter();
+    let found = found.map(|finding| finding["kind"].as_str().unwrap()).collect::<Vec<_>>();
+    let signs = ["send_delay", "loop_delay", "read_delay", "shared_reads"];
+    let is_said = found.iter().any(|kind| signs.contains(kind));
+    assert!(rate >= 100_000.0 || is_said, "{rate:.0} events a second, and only {found:?}");
 }
 
 #[test]

@@ -4,6 +4,9 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
+
+use nix::time::{ClockId, clock_gettime};
 
 /// A request as it came.
 #[derive(Clone, Debug)]
@@ -24,6 +27,8 @@ pub(crate) enum Reply {
     Tokens(usize),
     /// The same, each event with so many bytes beside its token.
     Padded { tokens: usize, bytes: usize },
+    /// The same, one token every so often. A server that was kept from it writes all that are due.
+    Paced { tokens: usize, every: Duration },
     /// One token, and then nothing while the client holds on.
     Stall,
 }
@@ -141,6 +146,7 @@ fn write(mut stream: &TcpStream, reply: Reply) -> io::Result<()> {
         }
         Reply::Tokens(tokens) => (tokens, 0),
         Reply::Padded { tokens, bytes } => (tokens, bytes),
+        Reply::Paced { tokens, .. } => (tokens, 0),
         Reply::Stall => (1, 0),
     };
     let event = |data: &str| {
@@ -155,7 +161,12 @@ fn write(mut stream: &TcpStream, reply: Reply) -> io::Result<()> {
     text += &delta(r#"{"role":"assistant","content":""}"#, "null");
     let padding = "x".repeat(padding);
     let token = delta(&format!(r#"{{"content":"tide ","padding":"{padding}"}}"#), "null");
-    (0..tokens).for_each(|_| text += &token);
+    if let Reply::Paced { tokens, every } = reply {
+        stream.write_all(std::mem::take(&mut text).as_bytes())?;
+        write_paced(stream, &token, tokens, every)?;
+    } else {
+        (0..tokens).for_each(|_| text += &token);
+    }
     if matches!(reply, Reply::Stall) {
         stream.write_all(text.as_bytes())?;
         return stream.read(&mut [0]).and(Err(io::ErrorKind::ConnectionAborted.into()));
@@ -168,4 +179,23 @@ fn write(mut stream: &TcpStream, reply: Reply) -> io::Result<()> {
     text += &event("[DONE]");
     text += "0\r\n\r\n";
     stream.write_all(text.as_bytes())
+}
+
+fn write_paced(mut stream: &TcpStream, token: &str, tokens: usize, every: Duration) -> io::Result<()> {
+    let begin = monotonic()?;
+    let mut written = 0;
+    while written < tokens {
+        let since = monotonic()?.saturating_sub(begin);
+        let due = tokens.min((since.as_nanos() / every.as_nanos()) as usize);
+        if due > written {
+            stream.write_all(token.repeat(due - written).as_bytes())?;
+            written = due;
+        }
+        thread::sleep((every * (due as u32 + 1)).saturating_sub(since));
+    }
+    Ok(())
+}
+
+fn monotonic() -> io::Result<Duration> {
+    Ok(clock_gettime(ClockId::CLOCK_MONOTONIC)?.into())
 }

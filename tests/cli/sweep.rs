@@ -428,5 +428,5 @@ fn check_previews_every_point_and_shards_are_refused() {
     let object: serde_json::Value = serde_json::from_str(&object).unwrap();
     assert_eq!(object["files"][0]["preview"]["points"][2]["settings"]["words"], "800");
     let refused = sandbox.tonnage(&["run", "x.toml", "--shard", "0/2", "--run-id", "a"]).expect(2);
-    refused.says(&["a sweep cannot be split into shards"]);
+    refused.says(&["a sweep or search cannot be split into shards"]);
 }

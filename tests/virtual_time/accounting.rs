@@ -24,6 +24,16 @@ struct Drawn {
     measure: bool,
 }
 
+/// Conversations as drawn.
+#[derive(Clone, Debug)]
+struct Talk {
+    most_turns: u32,
+    think_ms: u64,
+    history: &'static str,
+    max_context: Option<u32>,
+    when_full: &'static str,
+}
+
 #[derive(Clone, Debug)]
 enum Load {
     Constant { rate: u32, max_in_flight: Option<u32> },
@@ -208,6 +218,75 @@ fn check_measured(rows: &[&Row], phase: &Drawn, start: f64, end: Option<f64>, by
     }
 }
 
+fn talk() -> impl Strategy<Value = Talk> {
+    let history = prop_oneof![Just("real"), Just("none")];
+    let when_full = prop_oneof![Just("drop"), Just("wait")];
+    (1..6_u32, 0..400_u64, history, proptest::option::of(16..60_u32), when_full).prop_map(
+        |(most_turns, think_ms, history, max_context, when_full)| Talk {
+            most_turns,
+            think_ms,
+            history,
+            max_context,
+            when_full,
+        },
+    )
+}
+
+impl Talk {
+    fn write(&self, text: &mut String) {
+        let limit = self.max_context.map_or(String::new(), |limit| format!(", max_context = {limit}"));
+        let _ = writeln!(
+            text,
+            "output.max_tokens = 9\nsession = {{ turns.uniform = {{ min = 1, max = {} }}, think = \"{}ms\", history = \"{}\"{limit} }}",
+            self.most_turns, self.think_ms, self.history,
+        );
+    }
+}
+
+/// The turns of a session follow one another; the first that is not answered ends it, and all after it are skipped.
+fn check_session(turns: &[&Row], talk: &Talk) {
+    let numbers: Vec<_> = (0..turns.len()).map(|number| number.to_string()).collect();
+    assert_eq!(turns.iter().map(|row| &row["turn"]).collect::<Vec<_>>(), numbers);
+    let answered = turns.iter().take_while(|row| &row["outcome"] == "ok").count();
+    for pair in turns[..answered].windows(2) {
+        let (ended, due) = (pair[0].number("ended_s").unwrap(), pair[1].number("scheduled_s").unwrap());
+        // Each time is rounded on its own.
+        assert!((due - ended - talk.think_ms as f64 / 1e3).abs() < 1.5e-6);
+    }
+    for (number, row) in turns.iter().enumerate().skip(answered) {
+        if number > answered {
+            assert_eq!(&row["outcome"], "skipped");
+        }
+        if &row["outcome"] == "skipped" {
+            assert_eq!((&row["measured"], &row["sent_s"]), ("false", ""));
+            let is_full = row["error"].starts_with("max_context: ");
+            assert!(is_full || row["error"].is_empty());
+            assert!(!is_full || talk.max_context.is_some());
+        }
+    }
+}
+
+/// Rows add up over conversations whatever becomes of them.
+fn check_sessions(play: &Play, phases: &[Drawn], talk: &Talk) {
+    let numbers: Vec<_> = (0..play.rows.len()).map(|number| number.to_string()).collect();
+    assert_eq!(play.column("request"), numbers, "one row for each planned request");
+    check_events(play, phases);
+    let mut sessions: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    play.rows.iter().for_each(|row| sessions.entry(&row["session"]).or_default().push(row));
+    sessions.values().for_each(|turns| check_session(turns, talk));
+    for (index, phase) in phases.iter().enumerate() {
+        let name = format!("p{index}");
+        let rows = play.phase(&name);
+        assert!(phase.requests.is_none_or(|requests| rows.len() as u64 <= requests));
+        if phase.measure && !rows.is_empty() {
+            let count = |outcome| play.figure(&name, "requests", outcome).unwrap();
+            let parts = ["sent", "dropped", "not_sent", "skipped"].map(count);
+            assert_eq!(parts.iter().sum::<f64>(), count("planned"));
+            assert_eq!(count("planned"), rows.len() as f64);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -227,5 +306,25 @@ proptest! {
         }
         let play = stage.scripted(move |asked| answer(asked, salt));
         check(&play, &phases, stop_ms.is_some());
+    }
+
+    #[test]
+    fn conversations_add_up_whatever_ends_them(
+        phases in phases(),
+        talk in talk(),
+        salt: u64,
+        stop_ms in proptest::option::weighted(0.2, 0..3_000_u64),
+    ) {
+        let mut text = String::new();
+        talk.write(&mut text);
+        text += "[target.timeouts]\nfirst_token = \"700ms\"\nidle = \"300ms\"\n";
+        phases.iter().enumerate().for_each(|(index, phase)| phase.write(index, &mut text));
+        let text = text.replace("max_in_flight =", &format!("when_full = \"{}\", max_in_flight =", talk.when_full));
+        let mut stage = Stage::chat(&text);
+        if let Some(stop_ms) = stop_ms {
+            stage = stage.stop(ms(stop_ms), Stop::Drain);
+        }
+        let play = stage.scripted(move |asked| answer(asked, salt));
+        check_sessions(&play, &phases, &talk);
     }
 }

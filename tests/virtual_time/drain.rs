@@ -131,6 +131,23 @@ fn c162_a_server_that_never_answers_fills_the_places_and_no_more() {
 }
 
 #[test]
+fn c162_a_minute_of_a_thousand_a_second_unanswered_is_counted_to_the_last_request() {
+    let phase = "[[phase]]\nname = \"p\"\nduration = \"60s\"\ndrain = \"1s\"\n\
+                 load.constant = { rate = \"1000/s\", max_in_flight = 500 }\n";
+    let play = Stage::chat(phase).scripted(|_| Answer::new());
+    assert_eq!((play.rows.len(), play.peak), (60_000, 500));
+    assert_eq!((play.ended("cut_at_end"), play.ended("dropped")), (500, 59_500));
+    // Every row is whole and stands once, with the time it was due.
+    for (index, row) in play.rows.iter().enumerate() {
+        assert_eq!(row["request"], index.to_string());
+        assert_eq!(row["scheduled_s"], format!("{}.{:03}000", index / 1_000, index % 1_000));
+    }
+    let dropped = play.timeline.iter().map(|second| second.dropped).collect::<Vec<_>>();
+    assert_eq!(dropped[..61], [&[500][..], &[1_000; 59], &[0]].concat());
+    assert_eq!(play.drained(0), 61.0);
+}
+
+#[test]
 fn c073_gaps_far_below_a_millisecond_are_kept() {
     let phase = "[[phase]]\nname = \"p\"\nduration = \"1s\"\nload.constant = \"5000/s\"\n";
     let play = Stage::chat(phase).scripted(|_| Answer::tokens(Duration::from_micros(50), ms(0), 1));

@@ -4,8 +4,11 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use tonnage::plan::composer::{Composed, Next};
 use tonnage::plan::shard::Shard;
 use tonnage::plan::{Plan, Start};
+use tonnage::record::Usage;
+use tonnage::scenario::History;
 
 use crate::stage::Stage;
 
@@ -88,12 +91,15 @@ const HEADER: &str = "request,session,turn,load,workload,start_ns,think_ns,datas
 
 #[test]
 fn the_plan_of_a_seed_is_the_one_of_the_golden_file() {
-    let text = HEADER.to_owned() + &lines(SCENARIO, Shard::WHOLE).join("\n") + "\n";
-    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/plan.csv");
-    let pinned = std::fs::read_to_string(golden).unwrap_or_default();
-    if pinned != text {
-        let made = std::env::temp_dir().join("tonnage-golden-plan.csv");
-        std::fs::write(&made, &text).unwrap();
+    compare("plan.csv", &(HEADER.to_owned() + &lines(SCENARIO, Shard::WHOLE).join("\n") + "\n"));
+}
+
+/// Holds `text` against a golden file; where it is another, it is left to be looked at.
+fn compare(name: &str, text: &str) {
+    let golden = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
+    if std::fs::read_to_string(&golden).unwrap_or_default() != text {
+        let made = std::env::temp_dir().join(format!("tonnage-golden-{name}"));
+        std::fs::write(&made, text).unwrap();
         panic!("the plan is another: {} against {golden}", made.display());
     }
 }
@@ -153,4 +159,161 @@ fn a_change_of_one_purpose_leaves_the_others_where_they_were() {
     let expected = before.iter().filter(|turn| *turn[1] < *"3").count();
     // Requests of `rows` have one turn in both.
     assert_eq!(common.len(), expected);
+}
+
+/// What the plan of [`SCENARIO`] leaves out: lengths of prompts, beginnings they share, recorded times and rows, needles,
+/// conversations of a file, and those that end with their context.
+const PROMPTS: &str = r#"name = "golden"
+seed = 11
+target.url = "http://server"
+[[workload]]
+name = "shared"
+weight = 2
+prompt.synthetic.tokens.lognormal = { median = 60, sigma = 0.5, max = 400 }
+prompt.synthetic.shared_prefix = { tokens = 24, groups = 5, popularity.zipf = 1.1 }
+output.max_tokens.gamma = { mean = 40, cv = 0.5 }
+[[workload]]
+name = "cold"
+system.tokens = 12
+cache = "cold"
+prompt.synthetic.tokens.mix = [{ fixed = 30, weight = 3 }, { uniform = { min = 50, max = 90 }, weight = 1 }]
+prompt.synthetic.shared_prefix = { tokens = 8, groups = 3, popularity = "round_robin" }
+output.max_tokens.values = { of = [8, 64], weights = [3, 1] }
+[[workload]]
+name = "growing"
+prompt.synthetic.tokens.normal = { mean = 40, sd = 9 }
+output = { max_tokens = 20, exact = true }
+session = { max_context = 240, think.uniform = { min = "1s", max = "3s" } }
+[[workload]]
+name = "talk"
+prompt.dataset = { path = "talk.json", when_exhausted = "repeat" }
+session = { history = "recorded", turns = 2 }
+output.max_tokens.zipf = { exponent = 1.1, max = "1Ki" }
+[[workload]]
+name = "needles"
+prompt.needle = { depths = [0, 0.5, 1], lengths = [200, 300] }
+[[workload]]
+name = "replay"
+prompt.dataset = { path = "trace.jsonl", format = "mooncake" }
+output.max_tokens = "dataset"
+[[phase]]
+name = "made_up"
+requests = 30
+workloads = ["shared", "cold", "growing"]
+load.poisson = "5/s"
+[[phase]]
+name = "rows"
+requests = 8
+workloads = ["talk"]
+load.constant = "2/s"
+[[phase]]
+name = "cells"
+requests = "all"
+workloads = ["needles"]
+load.closed = 2
+[[phase]]
+name = "trace"
+workloads = ["replay"]
+load.trace = { workload = "replay", speed = 3 }
+[[phase]]
+name = "times"
+workloads = ["shared"]
+load.trace = { path = "times.csv", format = "csv", column = "at", unit = "s", skip = "1s" }
+"#;
+
+fn prompts() -> Stage {
+    let talk = r#"[{"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "A"},
+        {"from": "human", "value": "b"}, {"from": "gpt", "value": "B"}, {"from": "human", "value": "c"}]},
+        {"conversations": [{"from": "human", "value": "d"}, {"from": "gpt", "value": "D"}]}]"#;
+    let trace = r#"{"timestamp": 5000, "input_length": 1100, "output_length": 3, "hash_ids": [1, 2, 3]}
+{"timestamp": 5300, "input_length": 1500, "output_length": 5, "hash_ids": [1, 2, 7]}
+{"timestamp": 5200, "input_length": 700, "output_length": 6, "hash_ids": [1, 4]}
+"#;
+    let times = "at\n10.5\n11.75\n11.5\n13.125\n20\n";
+    Stage::new(PROMPTS).file("talk.json", talk).file("trace.jsonl", trace).file("times.csv", times)
+}
+
+/// FNV-1a of 64 bits: the same for ever, and no dependency.
+fn fingerprint(body: &[u8]) -> u64 {
+    body.iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// One line a turn: its plan, and what its body is where it does not depend on the server.
+fn lines_with_bodies(stage: &Stage) -> Vec<String> {
+    let scenario = Arc::new(stage.scenario());
+    let mut composer = stage.composer(&scenario);
+    let mut lines = Vec::new();
+    for (index, phase) in scenario.phases.iter().enumerate() {
+        composer.begin_phase(index);
+        let mut taken = 0;
+        while let Next::Session(composed) = composer.compose_next(0) {
+            taken += 1;
+            let Composed { start, turns, outgoing, mut conversation } = *composed;
+            let mut body = Some(outgoing.unwrap().body);
+            for (number, turn) in turns.iter().enumerate() {
+                let (planned, prompt) = (&turn.planned, turn.prompt_tokens);
+                let workload = &scenario.workloads[planned.workload as usize];
+                if number > 0 {
+                    let is_recorded = workload.session.as_ref().unwrap().history == History::Recorded;
+                    let usage = Usage::default();
+                    let next = is_recorded.then(|| conversation.next(turn, None, &usage, false).unwrap());
+                    body = next.map(|outgoing| outgoing.body);
+                }
+                let start = match start {
+                    Start::At(offset) => offset.as_nanos().to_string(),
+                    Start::WhenUserFree => "free".to_owned(),
+                };
+                let cell = |number: Option<u64>| number.map(|number| number.to_string()).unwrap_or_default();
+                let mut line = format!(
+                    "{},{},{},{},{},{start},{},{},{},{},{},{}",
+                    planned.request,
+                    planned.session,
+                    planned.turn,
+                    phase.name,
+                    workload.name,
+                    turn.think.as_nanos(),
+                    cell(planned.dataset_row),
+                    cell(prompt.map(u64::from)),
+                    cell(planned.prefix_group.map(u64::from)),
+                    cell(planned.prefix_tokens.map(u64::from)),
+                    planned.output_tokens_planned.unwrap(),
+                );
+                if let Some(body) = &body {
+                    write!(line, ",{},{:016x}", body.len(), fingerprint(body)).unwrap();
+                } else {
+                    line += ",,";
+                }
+                lines.push(line);
+            }
+        }
+        composer.end_phase(&[taken], false);
+    }
+    lines
+}
+
+const PROMPTS_HEADER: &str = "request,session,turn,phase,workload,start_ns,think_ns,dataset_row,prompt_tokens,\
+                              prefix_group,prefix_tokens,output_tokens,body_bytes,body_fnv64\n";
+
+#[test]
+fn lengths_prefixes_and_bodies_of_a_seed_and_a_salt_are_those_of_the_golden_file() {
+    let lines = lines_with_bodies(&prompts());
+    compare("prompts.csv", &(PROMPTS_HEADER.to_owned() + &lines.join("\n") + "\n"));
+    for count in [2, 3] {
+        let parts = (0..count).flat_map(|index| lines_with_bodies(&prompts().shard(index, count)));
+        let mut parts: Vec<String> = parts.collect();
+        parts.sort();
+        let mut whole = lines.clone();
+        whole.sort();
+        assert_eq!(parts, whole, "{count} shards");
+    }
+    // Another salt changes bodies, and nothing that is planned.
+    let salted = lines_with_bodies(&prompts().salt(2));
+    let plan = |lines: &[String]| {
+        lines.iter().map(|line| line.rsplitn(3, ',').nth(2).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(plan(&lines), plan(&salted));
+    let kept = lines.iter().zip(&salted).filter(|(one, other)| one == other && !one.ends_with(','));
+    assert!(kept.clone().all(|(line, _)| line.contains(",talk,")), "rows of a file have no salt");
+    assert_eq!(kept.count(), 8);
 }

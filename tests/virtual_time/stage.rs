@@ -481,6 +481,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         thresholds: Thresholds::default(),
         verdict: None,
         points: Vec::new(),
+        capacity: None,
         resumed: Vec::new(),
     }
 }
