@@ -130,6 +130,8 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "model_with_heads_and_a_latent",
     "name_taken",
     "names_twice",
+    "ids_for_chat",
+    "ids_without_room",
     "needle_too_short",
     "objective_bound_of_another_unit",
     "objective_bound_without_unit",
