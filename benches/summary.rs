@@ -133,6 +133,7 @@ fn manifest(rows: u64) -> Manifest {
         thresholds: Thresholds::default(),
         verdict: None,
         points: Vec::new(),
+        capacity: None,
         resumed: Vec::new(),
     }
 }

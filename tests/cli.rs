@@ -5,6 +5,8 @@
 mod analysis;
 #[path = "cli/answers.rs"]
 mod answers;
+#[path = "cli/capacity.rs"]
+mod capacity;
 #[path = "cli/disk.rs"]
 mod disk;
 #[path = "cli/interrupt.rs"]
@@ -37,6 +39,8 @@ mod sim;
 mod sweep;
 #[path = "cli/target.rs"]
 mod target;
+#[path = "cli/terminal.rs"]
+mod terminal;
 #[path = "cli/usage.rs"]
 mod usage;
 #[path = "cli/verdict.rs"]

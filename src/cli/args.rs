@@ -105,7 +105,7 @@ pub(super) struct ScenarioArgs {
     /// Write results into this folder, which must not exist [default: results/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
-    /// Go on with the interrupted sweep in this folder: runs that ended are kept, the others are made
+    /// Go on with the interrupted sweep or search in this folder: runs that ended are kept, the others are made
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     pub(super) resume: Option<PathBuf>,
     /// Show neither progress nor warnings

@@ -3,20 +3,23 @@
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::answers;
 use super::args::ScenarioArgs;
 use super::exit::{Exit, Failure};
+use super::hunt::Hunt;
 use super::prepare::Prepared;
 use super::resume::Resume;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{self, json, terminal};
 use crate::results::manifest::{
     ClientEntry, ClockKind, FORMAT, Host, LeftOut, LengthsEntry, PageEntry, PhaseEntry, PointEntry,
-    PointState, ResumeEntry, Setting, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
+    PointState, ResumeEntry, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
-use crate::results::objectives::{ObjectiveEntry, any_fails, undetermined};
+use crate::results::objectives::{ObjectiveEntry, any_fails, any_fails_at_a_point, undetermined};
+use crate::results::search::CapacityEntry;
 use crate::results::{Manifest, Place, ResultsError, Writer, points, reader};
 use crate::scenario::{Endpoint, Load, MetricsPage};
 use crate::scrape::track::ScrapeTally;
@@ -75,9 +78,8 @@ impl<'a> Facts<'a> {
             }
         };
         let scenario = crate::scenario::resolved(&self.prepared.scenario);
-        let sweep = self.prepared.scenario.sweep.as_ref();
         let mut manifest = self.manifest();
-        if sweep.is_some() {
+        if self.prepared.is_series() {
             // Those of each run are added as it begins.
             manifest.phases.clear();
         }
@@ -87,9 +89,13 @@ impl<'a> Facts<'a> {
         }
         let details = self.prepared.scenario.results;
         writer.begin_details(details.chunks, details.responses).map_err(failed)?;
-        if let Some(sweep) = sweep {
+        if let Some(sweep) = &self.prepared.scenario.sweep {
             let axes = sweep.axes.iter().map(|axis| axis.name.as_str());
-            writer.create_points(&points::header(axes)).map_err(failed)?;
+            writer.create_points(&points::header(axes, false)).map_err(failed)?;
+        }
+        if let Some(capacity) = &self.prepared.scenario.capacity {
+            let name = std::iter::once(capacity.name.as_str());
+            writer.create_points(&points::header(name, true)).map_err(failed)?;
         }
         let folder = writer.folder().to_owned();
         Ok(Book {
@@ -183,6 +189,7 @@ impl<'a> Facts<'a> {
             thresholds: scenario.thresholds,
             verdict: None,
             points: Vec::new(),
+            capacity: None,
             resumed: Vec::new(),
         }
     }
@@ -256,13 +263,30 @@ impl Book<'_> {
     }
 
     /// Writes what `step` came to. False where that could not be done.
-    pub(super) fn end(&mut self, step: &Prepared, collected: Collected, state: State) -> bool {
+    pub(super) fn end(
+        &mut self,
+        step: &Prepared,
+        collected: Collected,
+        state: State,
+        hunt: Option<&mut Hunt<'_>>,
+    ) -> bool {
+        let summary = collected.fold.summary();
+        let mut objectives = self.manifest.objectives.clone();
+        objectives.iter_mut().for_each(|objective| objective.judge(&summary));
+        let mut findings = collected.findings.clone();
+        findings.extend(undetermined(&objectives));
+        let verdict = VerdictEntry::new(&findings, self.facts.simulated);
+        let point_state = match state {
+            State::Complete => PointState::Complete,
+            State::Stopped => PointState::Stopped,
+            State::Running | State::Interrupted => PointState::Interrupted,
+        };
+        let judged = hunt.map(|hunt| hunt.take(&collected, &verdict, point_state));
         let Collected {
             courses,
             fold,
             seconds,
             figures,
-            mut findings,
             left_out,
             scrapes,
             analysis,
@@ -271,11 +295,6 @@ impl Book<'_> {
             mut writer,
             ..
         } = collected;
-        let summary = fold.summary();
-        let mut objectives = self.manifest.objectives.clone();
-        objectives.iter_mut().for_each(|objective| objective.judge(&summary));
-        findings.extend(undetermined(&objectives));
-        let verdict = VerdictEntry::new(&findings, self.facts.simulated);
         self.manifest.answers_forgotten += answers_forgotten;
         self.manifest.prompts_forgotten += prompts_forgotten;
         self.manifest.left_out = self.manifest.left_out.join(left_out);
@@ -311,16 +330,13 @@ impl Book<'_> {
                 let entry = PointEntry {
                     point: run.point,
                     repeat: run.repeat,
-                    settings: settings(step),
-                    state: match state {
-                        State::Complete => PointState::Complete,
-                        State::Stopped => PointState::Stopped,
-                        State::Running | State::Interrupted => PointState::Interrupted,
-                    },
+                    settings: step.settings.clone(),
+                    state: point_state,
                     seed: step.seed.0,
                     salt: format!("{:016x}", step.salt.0),
                     verdict: Some(verdict),
                     objectives: objectives.iter().flat_map(|it| &it.judged).map(|judged| judged.answer).max(),
+                    step: judged,
                 };
                 tables.push(writer.point(&points::row(&entry, &summary)));
                 self.manifest.points.push(entry);
@@ -338,6 +354,21 @@ impl Book<'_> {
         is_whole
     }
 
+    /// Says what the search came to.
+    pub(super) fn set_capacity(&mut self, capacity: CapacityEntry) {
+        self.manifest.capacity = Some(capacity);
+    }
+
+    /// The runs so far.
+    pub(super) fn points(&self) -> &[PointEntry] {
+        &self.manifest.points
+    }
+
+    /// How long their phases have taken, draining included.
+    pub(super) fn taken(&self) -> Duration {
+        taken(&self.manifest)
+    }
+
     /// Writes the last word, prints the result, and says how to end.
     pub(super) fn close(mut self, end: &End, args: &ScenarioArgs) -> Result<Exit, Failure> {
         let manifest = &mut self.manifest;
@@ -353,13 +384,13 @@ impl Book<'_> {
         }
         let summary = &self.summary;
         manifest.objectives.iter_mut().for_each(|objective| objective.judge(summary));
-        if self.facts.prepared.scenario.sweep.is_some() {
+        if self.facts.prepared.is_series() {
             manifest.verdict = Some(VerdictEntry::of_points(&manifest.points, self.facts.simulated));
         }
         let folder = self.folder.as_path();
         let written = self.writer.as_ref().map_or(Ok(()), |writer| writer.write_manifest(manifest));
         let written = self.failed.take().map_or(written, Err);
-        if self.facts.prepared.scenario.sweep.is_some() && written.is_ok() && manifest.is_analysed() {
+        if self.facts.prepared.is_series() && written.is_ok() && manifest.is_analysed() {
             // Rows of all runs together: those of each are gone.
             let mut analysis = Analysis::default();
             let read = reader::read(folder, |_, record| analysis.add(record)).map_err(Failure::unexpected)?;
@@ -382,10 +413,23 @@ impl Book<'_> {
         let verdicts = [Verdict::Valid, Verdict::Insufficient];
         let told = manifest.verdict.as_ref().map(|verdict| verdict.verdict.as_str());
         let verdict = verdicts.into_iter().find(|verdict| told == Some(verdict.name()));
-        // In a sweep each point stands for itself: some are there to miss.
-        let missed = self.facts.prepared.scenario.sweep.is_none() && any_fails(&manifest.objectives);
+        // In a sweep or search each run stands for itself: some are there to miss, unless it is said that none may.
+        let missed = match self.facts.prepared.is_series() {
+            true => any_fails_at_a_point(&manifest.objectives),
+            false => any_fails(&manifest.objectives),
+        };
+        if manifest.capacity.as_ref().is_some_and(|capacity| capacity.undetermined.is_some()) {
+            return Ok(Exit::Invalid);
+        }
         Ok(exit(verdict.unwrap_or(Verdict::Invalid), missed, args.strict))
     }
+}
+
+/// How long the phases of `manifest` have taken, draining included.
+pub(super) fn taken(manifest: &Manifest) -> Duration {
+    let length = |entry: &PhaseEntry| Some(entry.drained_s.or(entry.end_s)? - entry.start_s?);
+    let seconds = manifest.phases.iter().filter_map(length).sum();
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }
 
 /// Adds what came of looking at each page in one run to what came of it in those before.
@@ -404,15 +448,6 @@ fn add_pages(pages: &mut Vec<PageEntry>, more: Vec<PageEntry>) {
         page.server = page.server.take().or(more.server);
         page.last_error = more.last_error.or(page.last_error.take());
     }
-}
-
-/// What the axes of a sweep are set to in one of its runs.
-pub(super) fn settings(step: &Prepared) -> Vec<Setting> {
-    let (Some(run), Some(sweep)) = (step.run, &step.scenario.sweep) else { return Vec::new() };
-    let points = sweep.points();
-    let Some(point) = points.get(run.point as usize - 1) else { return Vec::new() };
-    let setting = |(axis, value): (&str, &str)| Setting { axis: axis.to_owned(), value: value.to_owned() };
-    sweep.settings(point).map(setting).collect()
 }
 
 /// The phases of a run that has not begun.

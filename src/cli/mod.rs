@@ -10,6 +10,7 @@ mod completions;
 mod environment;
 mod exit;
 mod host;
+mod hunt;
 mod init;
 mod lengths;
 mod live;

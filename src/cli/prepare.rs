@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::io::IsTerminal as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::args::ScenarioArgs;
 use super::check;
@@ -20,7 +21,8 @@ use crate::plan::shard::Shard;
 use crate::plan::{Plan, row_orders};
 use crate::protocol::BodyOptions;
 use crate::results::ResultsError;
-use crate::scenario::{Overrides, PromptSource, Requests, Scenario, SystemText};
+use crate::results::manifest::Setting;
+use crate::scenario::{Overrides, PromptSource, Requests, Scenario, SystemText, Template};
 use crate::seed::Seed;
 use crate::sweep::Run;
 
@@ -44,8 +46,12 @@ pub(super) struct Prepared {
     pub(super) draws_seed: bool,
     /// What each point of the sweep runs, in order; empty without one.
     pub(super) points: Vec<Variant>,
-    /// Which run of the sweep this is.
+    /// Which run of the sweep or search this is.
     pub(super) run: Option<Run>,
+    /// What makes the scenario of each value of the search; `None` without one.
+    pub(super) template: Option<Template>,
+    /// What the run of a sweep or search is set to.
+    pub(super) settings: Vec<Setting>,
     /// The sweep that it goes on with.
     pub(super) resume: Option<Arc<Resume>>,
 }
@@ -142,6 +148,8 @@ pub(super) fn prepare(
         draws_seed,
         points: points.collect(),
         run: None,
+        template: loaded.template,
+        settings: Vec::new(),
         resume: resume.map(Arc::new),
     })
 }
@@ -157,7 +165,35 @@ impl Prepared {
             prepared.datasets.clone_from(&variant.datasets);
             prepared.tokenizer.clone_from(&variant.tokenizer);
         }
+        let sweep = prepared.scenario.sweep.as_ref();
+        let settings = sweep.and_then(|sweep| {
+            let points = sweep.points();
+            let settings = sweep.settings(points.get(run.point as usize - 1)?);
+            Some(
+                settings
+                    .map(|(axis, value)| Setting { axis: axis.to_owned(), value: value.to_owned() })
+                    .collect(),
+            )
+        });
+        prepared.settings = settings.unwrap_or_default();
         prepared
+    }
+
+    /// One run of its search: the scenario at `value`, its measured phase so long.
+    pub(super) fn at_value(&self, run: Run, value: f64, duration: Duration) -> Result<Prepared, Failure> {
+        let (Some(template), Some(capacity)) = (&self.template, &self.scenario.capacity) else {
+            return Err(Failure::unexpected("the scenario has no search"));
+        };
+        let scenario = template.at(value, duration).map_err(|problems| refused(&problems))?;
+        let mut prepared = self.at(run);
+        prepared.scenario = Arc::new(Scenario { seed: self.scenario.seed, ..scenario });
+        prepared.settings = vec![Setting { axis: capacity.name.clone(), value: value.to_string() }];
+        Ok(prepared)
+    }
+
+    /// Whether it is run more than once.
+    pub(super) fn is_series(&self) -> bool {
+        self.scenario.sweep.is_some() || self.scenario.capacity.is_some()
     }
 
     /// How many requests the phases ask for, where each of them says so.
@@ -180,7 +216,10 @@ impl Prepared {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
                 (PromptSource::Tokens(prompts), _) => {
                     let prefix = prompts.shared_prefix.as_ref();
-                    Prompts::Tokens { prefix_tokens: prefix.map_or(0, |prefix| prefix.tokens) }
+                    Prompts::Tokens {
+                        prefix_tokens: prefix.map_or(0, |prefix| prefix.tokens),
+                        ids: prompts.ids,
+                    }
                 }
                 (PromptSource::Needle(form), _) => Prompts::Needle(form.into()),
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
@@ -204,6 +243,7 @@ impl Prepared {
                 temperature: Some(workload.request.temperature),
                 chat_limit: self.scenario.target.chat_limit,
                 exact: workload.exact_output,
+                ids: matches!(&workload.prompt, PromptSource::Tokens(prompts) if prompts.ids.is_some()),
                 extra: workload.request.extra.clone(),
             },
             checks: workload.score.is_some(),

@@ -42,9 +42,9 @@ impl Resume {
         let then = std::fs::read_to_string(&path);
         let then =
             then.map_err(|error| Failure::usage(format!("cannot read {}: {error}", path.display())))?;
-        if scenario.sweep.is_none() {
+        if scenario.sweep.is_none() && scenario.capacity.is_none() {
             return Err(Failure::usage(
-                "only a sweep can be resumed, and the scenario has none\n  help: run it anew",
+                "only a sweep or search can be resumed, and the scenario has none\n  help: run it anew",
             ));
         }
         let now = resolved(scenario);

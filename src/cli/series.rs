@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::args::ScenarioArgs;
-use super::book::{Book, End, Facts, Origin, settings};
+use super::book::{Book, End, Facts, Origin, taken};
 use super::collecting::Gathered;
 use super::environment;
 use super::exit::{Exit, Failure};
+use super::hunt::Hunt;
 use super::live::{Live, say};
 use super::prepare::Prepared;
 use super::signals::Signal;
@@ -82,10 +83,7 @@ pub(super) async fn play(
 ) -> Result<Exit, Failure> {
     let sweep = prepared.scenario.sweep.as_ref();
     let resume = prepared.resume.as_deref();
-    let mut grid = sweep.map(|sweep| {
-        let is_done = |run: Run| resume.is_some_and(|it| it.is_done((Some(run.point), Some(run.repeat))));
-        Grid::new(sweep, prepared.seed).without(is_done)
-    });
+    let mut order = Order::new(prepared);
     let mut pace = Pace::new(prepared);
     let mut book: Option<Book<'_>> = None;
     // A sweep goes on along the time axis that it began.
@@ -93,10 +91,19 @@ pub(super) async fn play(
     let mut signal = None;
     let mut end = End { state: State::Complete, origin: Origin::default(), failure: None };
     loop {
-        let run = match grid.as_mut().map(Iterator::next) {
-            Some(None) => break,
-            Some(run) => run,
-            None => None,
+        let taken = match (&book, resume) {
+            (Some(book), _) => book.taken(),
+            (None, Some(resume)) => taken(&resume.manifest),
+            (None, None) => Duration::ZERO,
+        };
+        let own = match order.next(prepared, taken) {
+            None => break,
+            Some(Ok(own)) => own,
+            Some(Err(failure)) => {
+                end.state = State::Stopped;
+                book.map_or(Ok(Exit::Unexpected), |open| open.close(&end, args))?;
+                return Err(failure);
+            }
         };
         if let Some(sweep) = sweep.filter(|sweep| origin.is_some() && !sweep.pause.is_zero()) {
             signal = stage.pause(sweep.pause).await;
@@ -105,8 +112,7 @@ pub(super) async fn play(
                 break;
             }
         }
-        let own = run.map(|run| prepared.at(run));
-        let step = own.as_ref().unwrap_or(prepared);
+        let step = &own;
         if !args.quiet {
             announce(step);
         }
@@ -134,10 +140,12 @@ pub(super) async fn play(
             None => (facts.open(args)?, true),
         };
         let mut live = (!args.quiet).then(|| Live::new(&step.scenario, step.planned_requests()));
-        if let (Some(run), Some(grid)) = (run, &grid) {
-            let title = pace.begin(run, grid, prepared);
-            live = live.map(|live| live.of_run(title));
-        }
+        let title = match (&order, step.run) {
+            (Order::Sweep(grid), Some(run)) => Some(pace.begin(run, grid, prepared)),
+            (Order::Search(hunt), _) => Some(hunt.title(taken)),
+            _ => None,
+        };
+        live = live.map(|live| title.into_iter().fold(live, Live::of_run));
         let collector = open.begin(step, lengths)?.after(filled);
         if is_first && !args.quiet {
             stage.announce(prepared);
@@ -150,10 +158,10 @@ pub(super) async fn play(
         }
         let stopped = played.ending != Ending::Complete;
         let (state, failure) = state_of(&played);
-        let is_over =
-            run.is_none() || played.signal.is_some() || failure.is_some() || is_interrupted(&played);
+        let is_cut = played.signal.is_some() || failure.is_some() || is_interrupted(&played);
+        let is_over = step.run.is_none() || is_cut;
         let collected = played.gathered.collector.finish(stopped, facts.simulated);
-        let whole = open.end(step, collected, state);
+        let whole = open.end(step, collected, state, order.hunt().filter(|_| !is_cut));
         book = Some(open);
         signal = played.signal;
         if is_over || !whole {
@@ -162,12 +170,59 @@ pub(super) async fn play(
         }
         pace.end();
     }
-    let book = match book {
+    let mut book = match book {
         Some(book) => book,
         None => facts.open(args)?,
     };
+    if let Some(hunt) = order.hunt().filter(|_| end.state == State::Complete) {
+        let answer = hunt.answer(&book);
+        book.set_capacity(answer);
+    }
     let exit = book.close(&end, args)?;
     Ok(signal.map_or(exit, Signal::exit))
+}
+
+/// Which run comes next.
+enum Order<'a> {
+    /// The scenario as it is.
+    Once,
+    /// Nothing more.
+    Over,
+    Sweep(Grid),
+    Search(Hunt<'a>),
+}
+
+impl<'a> Order<'a> {
+    /// Goes on after the runs that are kept of an interrupted sweep or search.
+    fn new(prepared: &'a Prepared) -> Order<'a> {
+        let resume = prepared.resume.as_deref();
+        if let Some(sweep) = &prepared.scenario.sweep {
+            let is_done = |run: Run| resume.is_some_and(|it| it.is_done((Some(run.point), Some(run.repeat))));
+            return Order::Sweep(Grid::new(sweep, prepared.seed).without(is_done));
+        }
+        let done = resume.map_or(&[][..], |resume| &resume.manifest.points);
+        Hunt::new(prepared, done).map_or(Order::Once, Order::Search)
+    }
+
+    /// `taken` is the time that all runs so far have taken.
+    fn next(&mut self, prepared: &Prepared, taken: Duration) -> Option<Result<Prepared, Failure>> {
+        match self {
+            Order::Once => {
+                *self = Order::Over;
+                Some(Ok(prepared.clone()))
+            }
+            Order::Over => None,
+            Order::Sweep(grid) => grid.next().map(|run| Ok(prepared.at(run))),
+            Order::Search(hunt) => hunt.next(prepared, taken),
+        }
+    }
+
+    fn hunt(&mut self) -> Option<&mut Hunt<'a>> {
+        match self {
+            Order::Search(hunt) => Some(hunt),
+            _ => None,
+        }
+    }
 }
 
 /// How far a run came, and the failure of ours that stopped it.
@@ -246,7 +301,7 @@ fn offered(prepared: &Prepared) -> Option<Duration> {
 }
 
 /// `40 s`, `12 min`, `3.5 h`.
-fn rough(time: Duration) -> String {
+pub(super) fn rough(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..120 => format!("{seconds} s"),
         seconds @ 120..7_200 => format!("{} min", (seconds + 30) / 60),
@@ -258,7 +313,7 @@ fn rough(time: Duration) -> String {
 fn announce(step: &Prepared) {
     if let Some(run) = step.run {
         let settings =
-            settings(step).iter().map(|it| format!("{} = {}", it.axis, it.value)).collect::<Vec<_>>();
+            step.settings.iter().map(|it| format!("{} = {}", it.axis, it.value)).collect::<Vec<_>>();
         let settings = settings.join(", ");
         let repeat = if run.repeat > 1 { format!(", repeat {}", run.repeat) } else { String::new() };
         say(&format!("point {}{repeat}: {settings}", run.point));

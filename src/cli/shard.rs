@@ -105,10 +105,10 @@ impl Part {
 /// Refuses loads that cannot be split so far.
 fn check(scenario: &Scenario, shard: Shard) -> Result<(), Failure> {
     let count = shard.count();
-    if scenario.sweep.is_some() {
-        let help = "run the points one by one, each from a file without `[sweep]`";
+    if scenario.sweep.is_some() || scenario.capacity.is_some() {
+        let help = "run the points one by one, each from a file without `[sweep]` and `[capacity]`";
         return Err(Failure::usage(format!(
-            "a sweep cannot be split into shards: they would not keep step between points\n  help: {help}"
+            "a sweep or search cannot be split into shards: they would not keep step between points\n  help: {help}"
         )));
     }
     for PhaseLoad { name, load } in scenario.phases.iter().flat_map(|phase| phase.loads()) {

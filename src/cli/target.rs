@@ -191,7 +191,7 @@ fn not_ready(at: &str, reason: &NotReady, within: Duration) -> Failure {
 
 /// Raises the soft limit on open files as far as it goes and returns how many connections may be open at once.
 ///
-/// Refuses a closed loop that cannot have a connection for each user.
+/// Refuses a closed loop that cannot have a connection for each user, and an open one that can have none.
 pub(super) fn descriptors(scenario: &Scenario, shard: Shard, embedded: bool) -> Result<usize, Failure> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)
         .map_err(|error| Failure::unexpected(format!("cannot read the limit on files: {error}")))?;
@@ -204,6 +204,13 @@ pub(super) fn descriptors(scenario: &Scenario, shard: Shard, embedded: bool) -> 
     let is_shared = transport.http == Http::Two && transport.connections == Connections::Reuse;
     // Where one connection carries many requests, descriptors are no limit that a run comes near to.
     let places = if is_shared { usize::MAX } else { connections };
+    if places == 0 {
+        return Err(Failure::usage(format!(
+            "the limit of {limit} open files allows no connection: {OTHER_DESCRIPTORS} are kept for files and the \
+             client's own\n  help: raise it with `ulimit -n`, to {} at least",
+            OTHER_DESCRIPTORS + ends
+        )));
+    }
     for phase in &scenario.phases {
         let users = phase.loads().map(|load| match load.load {
             Load::Closed { users, .. } => shard.share_of(*users) as usize,

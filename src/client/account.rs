@@ -29,8 +29,8 @@ impl<'a> Account<'a> {
         keeps_answer: bool,
     ) -> Account<'a> {
         meter.begin(client.clock.now());
-        let decoder =
-            Decoder::new(client.api, (keeps_answer || client.keeps_texts).then_some(ANSWER_LIMIT_BYTES));
+        let keep_bytes = (keeps_answer || client.keeps_texts).then_some(ANSWER_LIMIT_BYTES);
+        let decoder = Decoder::new(client.api, keep_bytes).sharing(&client.layouts);
         Account { client, timeline, decoder, meter: Rc::clone(meter) }
     }
 

@@ -45,6 +45,15 @@ enum Obtained {
     Shared(Link),
 }
 
+/// Where a connection comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Supply {
+    /// It waited for another request.
+    Pool,
+    /// It is being opened, or just was.
+    Fresh,
+}
+
 /// An end other than a whole response.
 pub(super) enum Broken {
     TimedOut(Outcome),
@@ -66,80 +75,93 @@ impl Client {
         timeline: &mut Timeline,
         hand_over: HandOver<'_>,
     ) {
-        timeline.outcome = self.carry(user, request, timeline, hand_over).await;
+        let owner = user.filter(|_| self.connections == Connections::PerUser);
+        // Limits run on from the first send.
+        let mut watch = Watch::new(&self.clock, &self.timeouts, timeline.sent);
+        let mut supply = Supply::Pool;
+        timeline.outcome = loop {
+            // Once a request, and large: a stream that wakes for an event need not pass over its room.
+            let (link, origin) = match Box::pin(self.supply(supply, owner, &mut watch, timeline)).await {
+                Ok(supplied) => supplied,
+                Err((outcome, message)) => {
+                    timeline.error = Some(message);
+                    break outcome;
+                }
+            };
+            let ended = self.attempt(link, request, &mut watch, timeline, hand_over).await;
+            match (ended, origin) {
+                (Attempt::Over(outcome), _) => break outcome,
+                // A server may close an idle connection just as it is reused. Nothing was answered, so the
+                // request goes out once more on a fresh one; the time stays inside the latency.
+                (Attempt::Unanswered(..), Supply::Pool) => {
+                    timeline.reconnects += 1;
+                    supply = Supply::Fresh;
+                }
+                (Attempt::Unanswered(outcome, message), Supply::Fresh) => {
+                    timeline.error = Some(message);
+                    break outcome;
+                }
+                (Attempt::Refused(outcome, after), _) => {
+                    if let Err(outcome) = Box::pin(self.retry(outcome, after, &mut watch, timeline)).await {
+                        break outcome;
+                    }
+                    again(timeline);
+                    supply = Supply::Pool;
+                }
+            }
+        };
         timeline.ended = self.clock.now();
     }
 
-    /// Attempts the request until one attempt counts. Limits run on from the first send.
-    async fn carry(
+    /// Waits for the time of another attempt after a refusal; an error where there is to be none, with the outcome
+    /// that stands.
+    async fn retry(
         &self,
-        user: Option<u32>,
-        request: &Outgoing,
-        timeline: &mut Timeline,
-        hand_over: HandOver<'_>,
-    ) -> Outcome {
-        let owner = user.filter(|_| self.connections == Connections::PerUser);
-        let mut watch = Watch::new(&self.clock, self.timeouts, timeline.sent);
-        loop {
-            let (outcome, after) = match self.try_once(owner, request, &mut watch, timeline, hand_over).await
-            {
-                Attempt::Over(outcome) => return outcome,
-                Attempt::Refused(outcome, after) => (outcome, after),
-                Attempt::Unanswered(outcome, message) => {
-                    timeline.error = Some(message);
-                    return outcome;
-                }
-            };
-            let Some(retries) = &self.retries else { return outcome };
-            let is_worth_it = timeline.http_status.is_some_and(|status| retries.on.contains(&status));
-            if !is_worth_it || timeline.attempts >= retries.attempts {
-                return outcome;
-            }
-            let Some(pause) = after.pause(timeline.attempts) else {
-                let text = timeline.error.take().unwrap_or_default();
-                timeline.error = Some(format!("{text}; it asks for more patience than a minute"));
-                return outcome;
-            };
-            let mut pause = pin!(self.clock.sleep(pause));
-            let limit = poll_fn(|context| match pause.as_mut().poll(context) {
-                Poll::Ready(()) => Poll::Ready(None),
-                Poll::Pending => watch.poll(context, Progress::Waiting).map(Some),
-            });
-            if let Some(outcome) = limit.await {
-                timeline.error = Some(watch.describe(outcome));
-                return outcome;
-            }
-            again(timeline);
-        }
-    }
-
-    async fn try_once(
-        &self,
-        owner: Owner,
-        request: &Outgoing,
+        refused: Outcome,
+        after: RetryAfter,
         watch: &mut Watch,
         timeline: &mut Timeline,
-        hand_over: HandOver<'_>,
-    ) -> Attempt {
-        if let Some(link) = self.pool.checkout(owner).await {
+    ) -> Result<(), Outcome> {
+        let retries = self.retries.as_ref().ok_or(refused)?;
+        let is_worth_it = timeline.http_status.is_some_and(|status| retries.on.contains(&status));
+        if !is_worth_it || timeline.attempts >= retries.attempts {
+            return Err(refused);
+        }
+        let Some(pause) = after.pause(timeline.attempts) else {
+            let text = timeline.error.take().unwrap_or_default();
+            timeline.error = Some(format!("{text}; it asks for more patience than a minute"));
+            return Err(refused);
+        };
+        let mut pause = pin!(self.clock.sleep(pause));
+        let limit = poll_fn(|context| match pause.as_mut().poll(context) {
+            Poll::Ready(()) => Poll::Ready(None),
+            Poll::Pending => watch.poll(context, Progress::Waiting).map(Some),
+        });
+        let Some(outcome) = limit.await else { return Ok(()) };
+        timeline.error = Some(watch.describe(outcome));
+        Err(outcome)
+    }
+
+    /// A connection, from where it may come first, and where it did come from.
+    async fn supply(
+        &self,
+        first: Supply,
+        owner: Owner,
+        watch: &mut Watch,
+        timeline: &mut Timeline,
+    ) -> Result<(Link, Supply), (Outcome, String)> {
+        if first == Supply::Pool
+            && let Some(link) = self.pool.checkout(owner).await
+        {
             timeline.new_connection = Some(false);
-            match self.attempt(link, request, watch, timeline, hand_over).await {
-                // A server may close an idle connection just as it is reused. Nothing was answered, so the
-                // request goes out once more on a fresh one; the time stays inside the latency.
-                Attempt::Unanswered(..) => timeline.reconnects += 1,
-                ended => return ended,
-            }
+            return Ok((link, Supply::Pool));
         }
         let began = self.clock.now();
         let obtained = self.obtain(owner, watch).await;
         timeline.connect = Some(self.clock.now().since(began));
         timeline.new_connection = Some(!matches!(obtained, Ok(Obtained::Shared(_))));
-        match obtained {
-            Ok(Obtained::Own(link) | Obtained::Shared(link)) => {
-                self.attempt(link, request, watch, timeline, hand_over).await
-            }
-            Err((outcome, message)) => Attempt::Unanswered(outcome, message),
-        }
+        let (Obtained::Own(link) | Obtained::Shared(link)) = obtained?;
+        Ok((link, Supply::Fresh))
     }
 
     /// A connection where none is free: one of its own, or where connections carry many a place on the one that
@@ -211,8 +233,10 @@ impl Client {
         let broken = match self.send(&mut link, request, watch).await {
             Ok(response) => {
                 let after = RetryAfter::of(response.headers());
-                let reading = Reading::new(self, link, response, watch, account);
-                return match reading.run(request, hand_over).await {
+                let mut reading = Reading::new(self, link, response, watch, account);
+                let (outcome, end) = reading.run(request, hand_over).await;
+                reading.settle(end).await;
+                return match outcome {
                     Outcome::HttpError => Attempt::Refused(Outcome::HttpError, after),
                     outcome => Attempt::Over(outcome),
                 };
@@ -254,7 +278,7 @@ impl Client {
         if let Ok(id) = HeaderValue::from_str(&request.id) {
             message.headers_mut().insert(REQUEST_ID, id);
         }
-        let mut response = pin!(link.send(message));
+        let mut response = Box::pin(link.send(message));
         poll_fn(|context| match response.as_mut().poll(context) {
             Poll::Ready(response) => Poll::Ready(response.map_err(Broken::Failed)),
             Poll::Pending => {

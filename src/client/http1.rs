@@ -28,6 +28,8 @@ pub(super) struct Http1 {
     /// Through which the connection wakes the task that drives it.
     gate: Arc<Gate>,
     gate_waker: Waker,
+    /// To whom the gate leads: asked at every event, where the gate itself would have to be locked.
+    driver: Waker,
 }
 
 impl Http1 {
@@ -41,7 +43,8 @@ impl Http1 {
             http1::Builder::new().writev(true).handshake(TokioIo::new(stamped)).await?;
         let gate = Arc::new(Gate::default());
         let gate_waker = Waker::from(Arc::clone(&gate));
-        Ok(Http1 { sender, connection: Some(Box::pin(connection)), gate, gate_waker })
+        let driver = Waker::noop().clone();
+        Ok(Http1 { sender, connection: Some(Box::pin(connection)), gate, gate_waker, driver })
     }
 
     /// Looks at an idle connection: whether it can carry another request. One that the server has closed, or
@@ -52,8 +55,15 @@ impl Http1 {
     }
 
     /// Lets go of the task that drove it last.
-    pub(super) fn rest(&self) {
-        self.gate.lead_to(Waker::noop());
+    pub(super) fn rest(&mut self) {
+        self.lead_to(Waker::noop());
+    }
+
+    fn lead_to(&mut self, task: &Waker) {
+        if !self.driver.will_wake(task) {
+            self.gate.lead_to(task);
+            self.driver.clone_from(task);
+        }
     }
 
     /// Sends `request` and waits for the head of the response.
@@ -80,8 +90,8 @@ impl Http1 {
     }
 
     fn drive(&mut self, context: &mut Context<'_>) {
+        self.lead_to(context.waker());
         let Some(connection) = &mut self.connection else { return };
-        self.gate.lead_to(context.waker());
         // An error of the connection reaches whoever waits for the response or its body.
         if connection.as_mut().poll(&mut Context::from_waker(&self.gate_waker)).is_ready() {
             self.connection = None;

@@ -65,8 +65,8 @@ impl Link {
     }
 
     /// Lets go of the task that used it last.
-    pub(super) fn rest(&self) {
-        if let Way::Http1(connection) = &self.way {
+    pub(super) fn rest(&mut self) {
+        if let Way::Http1(connection) = &mut self.way {
             connection.rest();
         }
     }

@@ -29,7 +29,7 @@ use hyper::http::uri::Scheme;
 use hyper::{Method, Request, Uri};
 
 use crate::clock::Clock;
-use crate::protocol::Api;
+use crate::protocol::{Api, Layouts};
 use crate::record::StampSource;
 use crate::scenario::{Connections, Retries, Stamps, Timeouts, Transport};
 use http2::Origin;
@@ -66,7 +66,7 @@ pub struct Settings {
 pub struct Client {
     clock: Clock,
     connector: Connector,
-    timeouts: Timeouts,
+    timeouts: Rc<Timeouts>,
     api: Api,
     uri: Uri,
     models_uri: Uri,
@@ -82,6 +82,8 @@ pub struct Client {
     kernel: Option<Rc<KernelTime>>,
     origin: Origin,
     pool: Rc<pool::Pool>,
+    /// What events of this server look like, as its streams have found.
+    layouts: Layouts,
 }
 
 /// A setting that cannot stand in a request.
@@ -125,7 +127,7 @@ impl Client {
         Ok(Client {
             clock,
             connector,
-            timeouts: settings.timeouts,
+            timeouts: Rc::new(settings.timeouts),
             api: settings.api,
             uri: parse(&settings.path)?,
             models_uri: parse(&settings.models_path)?,
@@ -139,6 +141,7 @@ impl Client {
             kernel,
             origin,
             pool: Rc::default(),
+            layouts: Layouts::default(),
         })
     }
 

@@ -57,7 +57,7 @@ impl Pool {
     }
 
     /// Takes back a connection whose response has been read to its end.
-    pub(super) fn give_back(&self, link: Link) {
+    pub(super) fn give_back(&self, mut link: Link) {
         if link.is_shared() {
             return;
         }

@@ -103,7 +103,7 @@ impl Client {
         body: Bytes,
     ) -> Result<(StatusCode, Vec<u8>), NotReady> {
         let failed = |error: hyper::Error| NotReady::Unreachable(describe(&error));
-        let mut watch = Watch::new(&self.clock, self.timeouts, self.clock.now());
+        let mut watch = Watch::new(&self.clock, &self.timeouts, self.clock.now());
         let opened = self.open(None, &mut watch).await;
         let mut link = opened.map_err(|(outcome, message)| match outcome {
             Outcome::TlsError | Outcome::ClientError => NotReady::Unusable(message),

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
-use hyper::http::response::Parts;
 
 use super::Client;
 use super::account::Account;
@@ -34,8 +33,10 @@ const REFUSAL_LIMIT_BYTES: usize = 64 << 10;
 pub(super) struct Reading<'a> {
     client: &'a Client,
     link: Link,
-    head: Parts,
     body: Incoming,
+    status: StatusCode,
+    /// Whether its content type is that of a document.
+    is_json: bool,
     watch: &'a mut Watch,
     progress: Progress,
     /// When the latest piece of the body came.
@@ -53,6 +54,12 @@ enum Piece {
 /// An end before the end: outcome and text.
 type Break = (Outcome, String);
 
+/// Whether a connection may still serve once its answer is over.
+pub(super) enum End {
+    Whole,
+    Broken,
+}
+
 impl<'a> Reading<'a> {
     pub(super) fn new(
         client: &'a Client,
@@ -62,25 +69,46 @@ impl<'a> Reading<'a> {
         account: Account<'a>,
     ) -> Reading<'a> {
         let (head, body) = response.into_parts();
+        let is_json = is_json(&head.headers);
         account.timeline.http_status = Some(head.status.as_u16());
         account.timeline.server_request_id = server_request_id(&head.headers);
         let latest = link.meter.last_read.get();
-        Reading { client, link, head, body, watch, progress: Progress::Waiting, latest, account }
+        Reading {
+            client,
+            link,
+            body,
+            status: head.status,
+            is_json,
+            watch,
+            progress: Progress::Waiting,
+            latest,
+            account,
+        }
     }
 
     /// Reads the response as what it is.
-    pub(super) async fn run(self, request: &Outgoing, hand_over: HandOver<'_>) -> Outcome {
-        if !self.head.status.is_success() {
-            return self.refusal().await;
+    ///
+    /// All that waits for bytes borrows the one `Reading`, and what runs once a request stands apart: a stream wakes
+    /// to cold memory at every event, so that what it walks through has to be small.
+    pub(super) async fn run(&mut self, request: &Outgoing, hand_over: HandOver<'_>) -> (Outcome, End) {
+        if !self.status.is_success() {
+            Box::pin(self.refusal()).await
+        } else if request.stream && !self.is_json {
+            self.stream(request.known.is_some(), hand_over).await
+        } else {
+            Box::pin(self.document(request.stream)).await
         }
-        if request.stream && !is_json(&self.head.headers) {
-            return self.stream(request.known.is_some(), hand_over).await;
+    }
+
+    /// Lets go of the response, and of its connection once that is free.
+    pub(super) async fn settle(self, end: End) {
+        if let End::Whole = end {
+            Box::pin(settle(self.client, self.link, self.body)).await;
         }
-        self.document(request.stream).await
     }
 
     /// Reads a stream. Where `tells_first`, its first token is handed over at once.
-    async fn stream(mut self, tells_first: bool, hand_over: HandOver<'_>) -> Outcome {
+    async fn stream(&mut self, tells_first: bool, hand_over: HandOver<'_>) -> (Outcome, End) {
         let mut parser = Parser::new(self.client.api.framing());
         let mut bearing = Bearing::default();
         // What is no event and begins like JSON, in case nothing else comes.
@@ -108,17 +136,19 @@ impl<'a> Reading<'a> {
             let (fed, is_end) = match piece {
                 Piece::Data(bytes) => (parser.feed(&bytes, &mut take), false),
                 Piece::End => (parser.finish(&mut take), true),
-                Piece::Broken(broken) => return self.conclude(Some(broken)),
+                Piece::Broken(broken) => return (self.conclude(Some(broken)), End::Broken),
             };
             match fed {
                 Ok(ControlFlow::Continue(())) if !is_end => {}
                 Ok(_) => {
                     let outcome =
                         if is_end { self.conclude_end(&parser, &stray) } else { self.conclude(None) };
-                    self.settle().await;
-                    return outcome;
+                    return (outcome, End::Whole);
                 }
-                Err(overflow) => return self.conclude(Some((Outcome::Malformed, overflow.to_string()))),
+                Err(overflow) => {
+                    let broken = (Outcome::Malformed, overflow.to_string());
+                    return (self.conclude(Some(broken)), End::Broken);
+                }
             }
             if self.account.timeline.first_token.is_some() {
                 self.progress = Progress::Reading { last_read: at };
@@ -127,12 +157,12 @@ impl<'a> Reading<'a> {
     }
 
     /// Reads a whole document: an answer that was asked for as one, or one that came instead of a stream.
-    async fn document(mut self, stream: bool) -> Outcome {
+    async fn document(&mut self, stream: bool) -> (Outcome, End) {
         let bytes = match self.whole(DOCUMENT_LIMIT_BYTES).await {
             (bytes, None) => bytes,
             (_, Some((outcome, message))) => {
                 self.account.timeline.error = Some(message);
-                return outcome;
+                return (outcome, End::Broken);
             }
         };
         self.account.decoder.document(&bytes);
@@ -147,30 +177,27 @@ impl<'a> Reading<'a> {
             }
             other => other,
         };
-        self.settle().await;
-        outcome
+        (outcome, End::Whole)
     }
 
     /// Reads what the server has to say beside a status other than 2xx.
-    async fn refusal(mut self) -> Outcome {
+    async fn refusal(&mut self) -> (Outcome, End) {
         let (bytes, broken) = self.whole(REFUSAL_LIMIT_BYTES).await;
         let mut text = error_message(&bytes);
         if text.is_empty() {
-            text = self.head.status.to_string();
+            text = self.status.to_string();
         }
-        if self.head.status == StatusCode::NOT_FOUND {
+        if self.status == StatusCode::NOT_FOUND {
             // The likeliest reason is a wrong base path, which the scenario's URL alone does not show.
             text = format!("POST {}: {text}", self.client.url);
         }
-        let is_whole = broken.is_none();
+        let mut end = End::Whole;
         if let Some((_, message)) = broken {
             text = format!("{text}; {message}");
+            end = End::Broken;
         }
         self.account.timeline.error = Some(text);
-        if is_whole {
-            self.settle().await;
-        }
-        Outcome::HttpError
+        (Outcome::HttpError, end)
     }
 
     /// The body as far as it came, `limit_bytes` of it at most, and what broke it off.
@@ -248,11 +275,6 @@ impl<'a> Reading<'a> {
         let Account { timeline, decoder, .. } = &self.account;
         timeline.events == 0 && timeline.ignored_events == 0 && decoder.answer().usage() == Usage::default()
     }
-
-    /// Lets go of the response, and of its connection once that is free.
-    async fn settle(self) {
-        settle(self.client, self.link, self.body).await;
-    }
 }
 
 /// What became of an answer, and the text for the row. What the server said of itself comes first, then how the
@@ -312,7 +334,9 @@ fn note(timeline: &mut Timeline, step: Step, at: Nanos, is_told: bool, hand_over
     if step.has_text_or_finish() {
         timeline.last_output = Some(at);
     }
-    timeline.ignored_events += u64::from(step == Step::Ignored);
+    if step == Step::Ignored {
+        timeline.ignored_events += 1;
+    }
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -33,15 +33,19 @@ pub(super) enum Arrival {
     },
 }
 
-/// What one connection has carried, and when. Counters run over the connection's whole life.
+/// What one connection has carried, and when. Counters run over the connection's whole life. What every read
+/// changes stands together in memory.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct Meter {
     /// What the transport says of the latest bytes.
     pub(super) arrival: Cell<Arrival>,
-    /// Reads that brought bytes.
-    pub(super) reads: Cell<u64>,
     /// Time of the latest of them.
     pub(super) last_read: Cell<Nanos>,
+    /// Reads that brought bytes.
+    pub(super) reads: Cell<u64>,
+    /// Bytes read.
+    pub(super) received: Cell<u64>,
     /// Time of the first since [`Meter::begin`].
     pub(super) first_read: Cell<Option<Nanos>>,
     /// Arrivals since then that were unknown or impossible.
@@ -52,8 +56,6 @@ pub(super) struct Meter {
     pub(super) first_write: Cell<Option<Nanos>>,
     /// Time of the latest write.
     pub(super) last_write: Cell<Nanos>,
-    /// Bytes read.
-    pub(super) received: Cell<u64>,
     /// Bytes written.
     pub(super) sent: Cell<u64>,
     /// Told at the first read of all.

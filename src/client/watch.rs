@@ -2,6 +2,7 @@
 
 use std::future::Future as _;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 
 use crate::clock::{Clock, Sleep};
@@ -12,12 +13,12 @@ use crate::units::Nanos;
 /// Watches over an exchange.
 pub(super) struct Watch {
     clock: Clock,
-    timeouts: Timeouts,
+    timeouts: Rc<Timeouts>,
     sent: Nanos,
-    sleep: Sleep,
     armed: Nanos,
     /// Whom the sleep will wake.
     waker: Option<Waker>,
+    sleep: Sleep,
 }
 
 /// How far an exchange has come, as its limits see it.
@@ -32,9 +33,10 @@ pub(super) enum Progress {
 }
 
 impl Watch {
-    pub(super) fn new(clock: &Clock, timeouts: Timeouts, sent: Nanos) -> Watch {
-        let armed = limit_of(&timeouts, sent, Progress::Waiting).0;
-        Watch { sleep: clock.sleep_until(armed), clock: clock.clone(), timeouts, sent, armed, waker: None }
+    pub(super) fn new(clock: &Clock, timeouts: &Rc<Timeouts>, sent: Nanos) -> Watch {
+        let armed = limit_of(timeouts, sent, Progress::Waiting).0;
+        let sleep = clock.sleep_until(armed);
+        Watch { clock: clock.clone(), timeouts: Rc::clone(timeouts), sent, armed, waker: None, sleep }
     }
 
     /// Ready with the outcome when a limit has passed.

@@ -17,10 +17,12 @@ pub(super) const FORM: Form = Form {
     key: KeyHeader::Bearer,
     headers: &[],
     has_exact_length: true,
+    takes_ids: false,
     members,
     event: |json, parts| openai::read(json, parts, |json, parts| read_choice(json, parts, "delta")),
     document: |json, parts| openai::read(json, parts, |json, parts| read_choice(json, parts, "message")),
     volatile: openai::VOLATILE,
+    own: openai::OWN,
     counter: Some(openai::COUNTER),
 };
 

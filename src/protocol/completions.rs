@@ -15,15 +15,17 @@ pub(super) const FORM: Form = Form {
     key: KeyHeader::Bearer,
     headers: &[],
     has_exact_length: true,
+    takes_ids: true,
     members,
     event: |json, parts| openai::read(json, parts, read_choice),
     document: |json, parts| openai::read(json, parts, read_choice),
     volatile: openai::VOLATILE,
+    own: openai::OWN,
     counter: Some(openai::COUNTER),
 };
 
 fn members<'a>(asked: &Asked<'a>) -> Vec<(&'static str, Member<'a>)> {
-    openai::members_around(asked, ("prompt", Member::Text(asked.text(asked.messages))), "max_tokens")
+    openai::members_around(asked, ("prompt", asked.prompt()), "max_tokens")
 }
 
 fn read_choice<'a>(json: &mut Reader<'a>, parts: &mut Parts<'a>) -> Read<()> {

@@ -4,7 +4,7 @@ use super::Api;
 use super::answer::{Answer, Failure, Generated, Texts};
 use super::parts::{Channel, Meaning, Parts, Place};
 use super::reading::{read_document, read_event};
-use super::template::Template;
+use super::template::{Layouts, Template};
 use crate::record::Usage;
 use crate::wire::sse::{Event, Field};
 
@@ -82,6 +82,12 @@ impl Decoder {
             template: Template::default(),
             meter: Meter::default(),
         }
+    }
+
+    /// The same beside other streams of one server, with which it shares what their events look like.
+    pub fn sharing(mut self, layouts: &Layouts) -> Decoder {
+        self.template = Template::sharing(layouts.clone());
+        self
     }
 
     /// Takes the next event of a stream. Nothing that counts follows once the answer [is over](Self::is_over).

@@ -21,6 +21,8 @@ pub(super) struct Form {
     pub(super) headers: &'static [(&'static str, &'static str)],
     /// Whether `exact` lengths can be asked for.
     pub(super) has_exact_length: bool,
+    /// Whether a prompt may be a list of token ids.
+    pub(super) takes_ids: bool,
     /// Members of a request, in order.
     pub(super) members: for<'a> fn(&Asked<'a>) -> Vec<(&'static str, Member<'a>)>,
     /// Reads an event of a stream.
@@ -29,6 +31,8 @@ pub(super) struct Form {
     pub(super) document: ReadParts,
     /// Names of members that differ from one token event to the next and are not read.
     pub(super) volatile: &'static [&'static str],
+    /// Names of members whose value names the stream: the same in all of its events, another in each stream's.
+    pub(super) own: &'static [&'static str],
     /// Name of the member that states the output tokens so far, where token events may.
     pub(super) counter: Option<&'static str>,
 }

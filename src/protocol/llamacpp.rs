@@ -18,17 +18,21 @@ pub(super) const FORM: Form = Form {
     key: KeyHeader::Bearer,
     headers: &[],
     has_exact_length: true,
+    takes_ids: true,
     members,
     event: read,
     document: read,
     volatile: &["tokens"],
+    own: &[],
     counter: Some("tokens_predicted"),
 };
 
 fn members<'a>(asked: &Asked<'a>) -> Vec<(&'static str, Member<'a>)> {
-    let prompt = Member::Text(asked.text(asked.messages));
-    let mut members =
-        vec![asked.model(), ("prompt", prompt), ("n_predict", Member::Value(asked.max_tokens.into()))];
+    let mut members = vec![
+        asked.model(),
+        ("prompt", asked.prompt()),
+        ("n_predict", Member::Value(asked.max_tokens.into())),
+    ];
     members.extend(asked.ignore_eos());
     members.extend(asked.temperature());
     members.push(asked.stream());

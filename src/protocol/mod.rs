@@ -27,6 +27,7 @@ pub use body::{BodyOptions, ChatLimit};
 pub use decoder::{Decoder, Step};
 pub use failure::{ERROR_LIMIT_CHARS, error_message};
 pub use models::model_names;
+pub use template::Layouts;
 
 use crate::wire::Framing;
 use form::{Form, KeyHeader};
@@ -98,6 +99,11 @@ impl Api {
     /// Whether [`BodyOptions::exact`] has a way to be asked for. Servers may ignore it all the same.
     pub fn has_exact_length(self) -> bool {
         self.form().has_exact_length
+    }
+
+    /// Whether a prompt may be a list of token ids.
+    pub fn takes_ids(self) -> bool {
+        self.form().takes_ids
     }
 
     fn form(self) -> &'static Form {

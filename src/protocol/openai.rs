@@ -12,6 +12,9 @@ use crate::record::Usage;
 /// A member of `usage` that grows beside the counter.
 pub(super) const VOLATILE: &[&str] = &["total_tokens"];
 
+/// Members that name a stream: its id, and when it was made.
+pub(super) const OWN: &[&str] = &["id", "created"];
+
 /// The member of `usage` that grows, where a server states usage at every event.
 pub(super) const COUNTER: &str = "completion_tokens";
 

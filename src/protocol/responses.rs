@@ -20,10 +20,12 @@ pub(super) const FORM: Form = Form {
     key: KeyHeader::Bearer,
     headers: &[],
     has_exact_length: true,
+    takes_ids: false,
     members,
     event: read_event,
     document: read_document,
     volatile: &["sequence_number", "obfuscation"],
+    own: &["item_id"],
     counter: None,
 };
 

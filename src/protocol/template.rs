@@ -10,9 +10,13 @@
 //!   were learnt;
 //! - in that of a member that the API's reader never reads, any plain string, integer or list of integers: whatever
 //!   the value, it is passed over;
-//! - in that of the counter of output tokens, an integer, which is read.
+//! - in that of the counter of output tokens, an integer, which is read;
+//! - in that of a member that names the stream, nothing but what was learnt: such a hole is there so that streams which
+//!   differ in their names alone can share the rest.
 
+use std::cell::RefCell;
 use std::ops::Range;
+use std::rc::Rc;
 
 use memchr::memchr_iter;
 
@@ -27,17 +31,50 @@ const EVENT_LIMIT_BYTES: usize = 16 << 10;
 /// After so many templates in a row that fitted no event, a stream is not worth another.
 const FRUITLESS_LIMIT: u32 = 8;
 
+/// Streams of one server mostly have the same few.
+const SHARED_LAYOUTS: usize = 4;
+
 /// What surrounds the text in a stream's token events.
 #[derive(Debug, Default)]
 pub(super) struct Template {
-    /// What is the same in every event, one piece after the other.
-    kept: Vec<u8>,
-    /// Where in `kept` the holes are, in order, and what they are for. None before an event was learnt.
-    holes: Vec<(usize, Hole)>,
+    /// `None` before an event was learnt.
+    layout: Option<Rc<Layout>>,
+    /// What stands in those of its holes that are this stream's own, one piece after the other.
+    own: Vec<u8>,
     /// Token counts of the event that was seen last.
     pub(super) usage: Option<Usage>,
     /// Templates learnt since one fitted an event.
     fruitless: u32,
+    known: Layouts,
+}
+
+/// The bytes that events have in common.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Layout {
+    /// What is the same in every event, one piece after the other.
+    kept: Vec<u8>,
+    /// Where in `kept` the holes are, in order, and what they are for.
+    holes: Vec<(usize, Hole)>,
+}
+
+/// What the streams of one server have learnt: equal layouts are kept once, so that streams by the thousand read the
+/// same few lines of memory instead of each its own.
+#[derive(Clone, Debug, Default)]
+pub struct Layouts(Rc<RefCell<Vec<Rc<Layout>>>>);
+
+impl Layouts {
+    /// `layout`, or the equal one that is known already.
+    fn shared(&self, layout: Layout) -> Rc<Layout> {
+        let mut known = self.0.borrow_mut();
+        if let Some(same) = known.iter().find(|known| ***known == layout) {
+            return Rc::clone(same);
+        }
+        let layout = Rc::new(layout);
+        // The eldest makes room.
+        known.truncate(SHARED_LAYOUTS - 1);
+        known.insert(0, Rc::clone(&layout));
+        layout
+    }
 }
 
 /// What stands between two kept pieces.
@@ -46,9 +83,22 @@ enum Hole {
     Text(Channel),
     Unread,
     Counter,
+    /// What is the same throughout a stream and another in the next: so many of the template's own bytes.
+    Own(usize),
 }
 
 impl Template {
+    /// A template that shares its layouts with those of other streams.
+    pub(super) fn sharing(known: Layouts) -> Template {
+        Template { known, ..Template::default() }
+    }
+
+    /// Whether both read the same memory.
+    #[cfg(test)]
+    pub(super) fn shares_with(&self, other: &Template) -> bool {
+        matches!((&self.layout, &other.layout), (Some(one), Some(two)) if Rc::ptr_eq(one, two))
+    }
+
     /// Keeps what surrounds `text` in `event`, which says nothing else but `usage`. `text` must be borrowed from
     /// `event`.
     pub(super) fn learn(
@@ -58,8 +108,8 @@ impl Template {
         (channel, text): (Channel, &str),
         usage: Option<Usage>,
     ) {
-        self.kept.clear();
-        self.holes.clear();
+        self.layout = None;
+        self.own.clear();
         self.usage = usage;
         let Some(start) = text.as_ptr().addr().checked_sub(event.as_ptr().addr()) else { return };
         let is_within = event.get(start..start + text.len()) == Some(text.as_bytes());
@@ -72,6 +122,7 @@ impl Template {
         // Without a backslash each quoted name is a whole string, and before a colon that of a member.
         let has_names = !event.contains(&b'\\');
         let is_counted = usage.is_some_and(|usage| usage.completion.is_some());
+        let mut layout = Layout::default();
         let (mut counters, mut from) = (0, 0);
         for quote in memchr_iter(b'"', event) {
             let rest = &event[quote + 1..];
@@ -85,42 +136,58 @@ impl Template {
                 counters += 1;
                 value_of(event, quote, name).map(|place| (place, Hole::Counter))
             } else {
-                let name = form.volatile.iter().find(|name| is_name(name));
-                name.and_then(|name| value_of(event, quote, name)).map(|place| (place, Hole::Unread))
+                let value = |names: &'static [&'static str]| {
+                    names.iter().find(|name| is_name(name)).and_then(|name| value_of(event, quote, name))
+                };
+                let unread = value(form.volatile).map(|place| (place, Hole::Unread));
+                unread.or_else(|| value(form.own).map(|place| (place.clone(), Hole::Own(place.len()))))
             };
             let Some((place, hole)) = found else { continue };
-            self.kept.extend_from_slice(&event[from..place.start]);
-            self.holes.push((self.kept.len(), hole));
+            if let Hole::Own(_) = hole {
+                // What lies between two of them is compared in one go with both.
+                if let Some((_, Hole::Own(length))) = layout.holes.last_mut() {
+                    *length += place.end - from;
+                    self.own.extend_from_slice(&event[from..place.end]);
+                    from = place.end;
+                    continue;
+                }
+                self.own.extend_from_slice(&event[place.clone()]);
+            }
+            layout.kept.extend_from_slice(&event[from..place.start]);
+            layout.holes.push((layout.kept.len(), hole));
             from = place.end;
         }
-        self.kept.extend_from_slice(&event[from..]);
-        if counters > 1 {
-            // Which of them is read cannot be told here.
-            self.holes.clear();
+        layout.kept.extend_from_slice(&event[from..]);
+        // With several counters, which of them is read cannot be told here.
+        if counters <= 1 {
+            self.layout = Some(self.known.shared(layout));
         }
     }
 
     /// The text of `event`, if it differs from the learnt one in its holes alone. Its token counts are in `usage`
     /// then.
     pub(super) fn recognise<'e>(&mut self, event: &'e [u8]) -> Option<(Channel, &'e str)> {
+        let Layout { kept, holes } = &**self.layout.as_ref()?;
         let mut found = None;
         let mut rest = event;
+        let mut own = self.own.as_slice();
         let mut from = 0;
-        for (at, hole) in &self.holes {
-            rest = rest.strip_prefix(&self.kept[from..*at])?;
+        for (at, hole) in holes {
+            rest = rest.strip_prefix(&kept[from..*at])?;
             from = *at;
             let (value, after) = rest.split_at(hole.length(rest)?);
             rest = after;
             match hole {
                 Hole::Text(channel) => found = Some((*channel, str::from_utf8(value).ok()?)),
                 Hole::Unread => {}
+                Hole::Own(_) => own = own.strip_prefix(value)?,
                 Hole::Counter => {
                     let count = str::from_utf8(value).ok()?.parse().ok()?;
                     self.usage.as_mut()?.completion = Some(count);
                 }
             }
         }
-        let found = found.filter(|_| rest == &self.kept[from..])?;
+        let found = found.filter(|_| rest == &kept[from..])?;
         self.fruitless = 0;
         Some(found)
     }
@@ -133,6 +200,7 @@ impl Hole {
             Hole::Text(_) => rest.iter().position(|byte| !is_plain(*byte)).filter(|length| *length > 0),
             Hole::Unread => simple_value(rest),
             Hole::Counter => Some(digits(rest)).filter(|length| *length > 0),
+            Hole::Own(length) => Some(length).filter(|length| *length <= rest.len()),
         }
     }
 }

@@ -138,6 +138,9 @@ fn write_points(html: &mut String, manifest: &Manifest, rows: &[SummaryRow]) {
         html.push_str("</tr>\n");
     }
     html.push_str("</table></div>\n");
+    if let Some(answer) = points::answer(manifest) {
+        *html += &format!("<p>capacity: {}</p>\n", escaped(&answer));
+    }
 }
 
 fn write_course(html: &mut String, course: &Course<'_>) {

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::results::Manifest;
 use crate::results::manifest::{FindingEntry, PhaseEntry, PointEntry, ShardEntry, State};
 use crate::results::objectives::ObjectiveEntry;
+use crate::results::search::CapacityEntry;
 use crate::stats::metrics::{Source, metric};
 use crate::stats::{AnalysisRow, SummaryRow};
 
@@ -31,6 +32,7 @@ pub fn object(manifest: &Manifest, rows: &[SummaryRow], analysis: &[AnalysisRow]
         objectives: &manifest.objectives,
         points: &manifest.points,
         analysis: analysis.iter().map(Answer::from).collect(),
+        capacity: manifest.capacity.as_ref(),
         figures: figures(rows),
     };
     serde_json::to_string(&summary).expect("names are text and numbers are finite or null")
@@ -56,6 +58,8 @@ struct Summary<'a> {
     points: &'a [PointEntry],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     analysis: Vec<Answer<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    capacity: Option<&'a CapacityEntry>,
     figures: Vec<Group<'a>>,
 }
 

@@ -29,6 +29,7 @@ pub(super) fn cells(manifest: &Manifest, rows: &[SummaryRow]) -> Vec<Vec<String>
     let Some(first) = manifest.points.first() else { return Vec::new() };
     let all: Vec<&SummaryRow> = rows.iter().filter(|row| row.phase == ALL && row.workload == ALL).collect();
     let has_repeats = manifest.points.iter().any(|entry| entry.repeat > 1);
+    let is_search = manifest.points.iter().any(|entry| entry.step.is_some());
     let figure = |entry: &PointEntry, metric: &str, statistic: &str| {
         let key = (Some(entry.point), Some(entry.repeat), metric, statistic);
         all.iter().find(|row| (row.point, row.repeat, row.metric, row.statistic) == key)?.value
@@ -43,6 +44,7 @@ pub(super) fn cells(manifest: &Manifest, rows: &[SummaryRow]) -> Vec<Vec<String>
     titles.extend(has_repeats.then(|| "repeat".to_owned()));
     titles.extend(first.settings.iter().map(|setting| printable(&setting.axis)));
     titles.push("verdict".to_owned());
+    titles.extend(is_search.then(|| "step".to_owned()));
     titles.extend(shown.iter().map(|(title, ..)| (*title).to_owned()));
     let mut table = vec![titles];
     for entry in &manifest.points {
@@ -53,12 +55,36 @@ pub(super) fn cells(manifest: &Manifest, rows: &[SummaryRow]) -> Vec<Vec<String>
             (PointState::Complete, Some(verdict)) => verdict.verdict.clone(),
             (state, _) => state.name().to_owned(),
         });
+        if is_search {
+            line.push(entry.step.as_ref().map_or(NONE.to_owned(), |step| step.result.clone()));
+        }
         line.extend(shown.iter().map(|(_, metric, statistic, write)| {
             figure(entry, metric, statistic).map_or(NONE.to_owned(), write)
         }));
         table.push(line);
     }
     table
+}
+
+/// What a search came to, in one line.
+pub(super) fn answer(manifest: &Manifest) -> Option<String> {
+    let capacity = manifest.capacity.as_ref()?;
+    let held = capacity.held_s.map_or(String::new(), |seconds| format!(" over {} s", short(seconds)));
+    let mut line = match (capacity.holds, capacity.fails) {
+        (Some(holds), Some(fails)) => format!("holds at {holds}{held}, fails at {fails}"),
+        (Some(holds), None) => format!("holds at {holds}{held}, the highest that was tried"),
+        (None, Some(fails)) => format!("fails at {fails}, and nothing lower held"),
+        (None, None) => "not known".to_owned(),
+    };
+    match capacity.unclear {
+        Some((low, high)) if low < high => line += &format!("; {low} to {high} did not tell"),
+        Some((only, _)) => line += &format!("; {only} did not tell"),
+        None => {}
+    }
+    if let Some(why) = &capacity.undetermined {
+        line += &format!("; undetermined: {}", printable(why));
+    }
+    Some(format!("{}: {line}", printable(&capacity.key)))
 }
 
 /// The table as lines of text, in columns flush right.
@@ -95,6 +121,7 @@ mod tests {
             salt: String::new(),
             verdict: manifest.verdict.clone(),
             objectives: None,
+            step: None,
         };
         let points = vec![entry(1, "8", PointState::Complete), entry(2, "64", PointState::Stopped)];
         let of = |point: u32| {

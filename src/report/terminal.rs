@@ -41,6 +41,10 @@ pub fn text(manifest: &Manifest, rows: &[SummaryRow]) -> String {
     if !manifest.points.is_empty() {
         text.push('\n');
         text.push_str(&points::text(manifest, rows));
+        if let Some(answer) = points::answer(manifest) {
+            text.push('\n');
+            write_wrapped(&mut text, "capacity      ", &answer);
+        }
         write_findings(manifest, &mut text);
         return text;
     }

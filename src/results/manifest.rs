@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::memory::MemoryEntry;
 use super::objectives::ObjectiveEntry;
+use super::search::{CapacityEntry, StepEntry};
 use crate::stats::objective::Answer;
 use crate::stats::verdict::Figures;
 use crate::stats::{Finding, Slo, SloMetric, Thresholds, Verdict, WorkloadSetup};
@@ -100,6 +101,9 @@ pub struct Manifest {
     /// Every run of a sweep that has ended, in order of running; empty without one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub points: Vec<PointEntry>,
+    /// What a search came to; none before it has ended, and without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<CapacityEntry>,
     /// Each time that an interrupted sweep was taken up again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumed: Vec<ResumeEntry>,
@@ -125,6 +129,9 @@ pub struct PointEntry {
     /// The worst that became of an objective; none without one.
     #[serde(default)]
     pub objectives: Option<Answer>,
+    /// What it says in a search.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<StepEntry>,
 }
 
 /// An axis of a sweep at one of its steps.
@@ -339,7 +346,7 @@ pub struct LengthsEntry {
     /// The workload's name.
     pub workload: String,
     /// Where its words come from: `common` (those that are one token in every common vocabulary), `tokenizer` (the
-    /// scenario's file), `endpoint` (the server's).
+    /// scenario's file), `endpoint` (the server's), or `ids` where prompts are lists of them.
     pub words: String,
     /// Tokens that template and instructions add, as the server counts; none where it does not say.
     pub overhead_tokens: Option<u64>,
@@ -633,6 +640,7 @@ pub(crate) mod tests {
             thresholds: Thresholds::default(),
             verdict: None,
             points: Vec::new(),
+            capacity: None,
             resumed: Vec::new(),
         }
     }

@@ -14,6 +14,7 @@ pub mod objectives;
 pub mod points;
 mod prune;
 pub mod reader;
+pub mod search;
 pub mod tables;
 pub mod text;
 pub mod writer;

@@ -21,10 +21,15 @@ fn figures() -> impl Iterator<Item = (&'static str, &'static str)> {
         .flat_map(|metric| metric.source.statistics().into_iter().map(|statistic| (metric.tag, statistic)))
 }
 
-/// The header row of a sweep over `axes`.
-pub fn header<'a>(axes: impl Iterator<Item = &'a str>) -> String {
+/// Columns after those in a search.
+const OF_SEARCH: [&str; 6] = ["step_result", "reason", "decided_by", "misses", "n", "n_eff"];
+
+/// The header row of a sweep over `axes`, or of a search over one.
+pub fn header<'a>(axes: impl Iterator<Item = &'a str>, is_search: bool) -> String {
     let figures = figures().map(|(tag, statistic)| format!("{tag}_{statistic}"));
-    let mut line = axes.chain(OWN).map(str::to_owned).chain(figures).collect::<Vec<_>>().join(",");
+    let of_search = OF_SEARCH.into_iter().filter(|_| is_search);
+    let mut line =
+        axes.chain(OWN).chain(of_search).map(str::to_owned).chain(figures).collect::<Vec<_>>().join(",");
     line.push('\n');
     line
 }
@@ -48,6 +53,14 @@ pub fn row(entry: &PointEntry, summary: &[SummaryRow]) -> String {
     cell(&|cell| plain(cell, Some(entry.state.name())));
     cell(&|cell| plain(cell, entry.verdict.as_ref().map(|verdict| &verdict.verdict)));
     cell(&|cell| plain(cell, entry.objectives.map(Answer::name)));
+    if let Some(step) = &entry.step {
+        cell(&|cell| plain(cell, Some(&step.result)));
+        cell(&|cell| plain(cell, Some(&step.reason)));
+        cell(&|cell| text(cell, step.decided_by.as_deref()));
+        cell(&|cell| plain(cell, Some(step.misses)));
+        cell(&|cell| plain(cell, Some(step.n)));
+        cell(&|cell| number(cell, step.n_eff, DECIMALS));
+    }
     let all: Vec<&SummaryRow> =
         summary.iter().filter(|row| row.phase == ALL && row.workload == ALL).collect();
     // The summary has its figures in the order of the table of metrics.
@@ -94,13 +107,14 @@ mod tests {
             salt: "00".to_owned(),
             verdict: Some(VerdictEntry::new(&[], true)),
             objectives: Some(Answer::Pass),
+            step: None,
         };
         let rows: Vec<SummaryRow> = figures()
             .map(|(tag, statistic)| {
                 summary(tag, statistic, (tag == "ttft" && statistic == "p50").then_some(1.5))
             })
             .collect();
-        let file = header(["users", "shape"].into_iter()) + &row(&entry, &rows);
+        let file = header(["users", "shape"].into_iter(), false) + &row(&entry, &rows);
         let mut reader = csv::Reader::from_reader(file.as_bytes());
         let header = reader.headers().unwrap().clone();
         let row = reader.records().next().unwrap().unwrap();

@@ -1,8 +1,10 @@
 //! What one load of a phase has in flight: one task a session, each turn leaving one `Ended` event.
 
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -54,6 +56,25 @@ impl Cut {
             }
             self.imposed.notified().await;
         }
+    }
+
+    /// Does `work` to its end, unless the cut comes first.
+    async fn spare<W: Future>(&self, work: W) -> Result<W::Output, Outcome> {
+        let (mut work, mut imposed) = (pin!(work), pin!(self.wait()));
+        let mut told: Option<Waker> = None;
+        poll_fn(|context| {
+            if let Poll::Ready(done) = work.as_mut().poll(context) {
+                return Poll::Ready(Ok(done));
+            }
+            // Asked at every event of a stream: once the cut knows whom to wake, there is nothing to ask.
+            let is_told = told.as_ref().is_some_and(|waker| waker.will_wake(context.waker()));
+            if is_told && self.outcome.get().is_none() {
+                return Poll::Pending;
+            }
+            told = Some(context.waker().clone());
+            imposed.as_mut().poll(context).map(Err)
+        })
+        .await
     }
 }
 
@@ -316,17 +337,9 @@ impl Lane {
             at: sent,
         });
         let mut timeline = Timeline::begin(sent, self.client.stamp_source());
-        let cut = {
-            let mut hand_over = |stamps| sink(Event::Stamps { request: planned.request, stamps });
-            let exchange =
-                pin!(self.client.exchange_for(slot.user, &outgoing, &mut timeline, &mut hand_over));
-            tokio::select! {
-                biased;
-                () = exchange => None,
-                outcome = self.cut.wait() => Some(outcome),
-            }
-        };
-        if let Some(outcome) = cut {
+        let mut hand_over = |stamps| sink(Event::Stamps { request: planned.request, stamps });
+        let exchange = self.client.exchange_for(slot.user, &outgoing, &mut timeline, &mut hand_over);
+        if let Err(outcome) = self.cut.spare(exchange).await {
             timeline.outcome = outcome;
             timeline.ended = clock.now();
         }

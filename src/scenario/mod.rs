@@ -41,14 +41,15 @@ pub use phase::{
     Also, History, Load, Margin, Phase, PhaseLoad, Recording, Requests, Rhythm, SessionForm, StopRules,
     WhenFull,
 };
-pub use prompt::{CachePolicy, Popularity, SharedPrefix, SystemText, TokenPrompts, TokenizerSource};
+pub use prompt::{CachePolicy, IdRange, Popularity, SharedPrefix, SystemText, TokenPrompts, TokenizerSource};
+pub use read::Template;
 pub use reference::reference;
 pub use resolved::{explained, resolved};
 pub use schema::schema;
 pub use secret::Secret;
 pub use server::{MetricsPage, ServerWatch};
 pub use source::Overrides;
-pub use sweep::{Axis, Order, Point, Step, Sweep};
+pub use sweep::{Axis, Capacity, Order, Point, Step, Sweep};
 pub use transport::{Connections, Http, Retries, Stamps, TlsOptions, Transport};
 pub use url::{Scheme, TargetUrl, UrlError};
 
@@ -93,6 +94,8 @@ pub struct Scenario {
     pub model: Option<ModelMemory>,
     /// Points at which it is run; `None` to run it once as it is.
     pub sweep: Option<Sweep>,
+    /// A search for the highest value of a key; `None` to run it once as it is.
+    pub capacity: Option<Capacity>,
 }
 
 impl Scenario {
@@ -335,12 +338,14 @@ pub struct RequestOptions {
 }
 
 /// A scenario that can be run, and what its author should know first.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Loaded {
     /// The scenario; with a sweep, that of its first point.
     pub scenario: Scenario,
     /// The scenario of each point of its sweep, as [`Sweep::points`] has them; empty without one.
     pub points: Vec<Scenario>,
+    /// What makes the scenario of each value of its search; `None` without one.
+    pub template: Option<Template>,
     /// Warnings, none of them an error.
     pub warnings: Diagnostics,
     /// Where each value was said.
@@ -353,6 +358,7 @@ impl Loaded {
         self.points.iter().map(|scenario| Loaded {
             scenario: scenario.clone(),
             points: Vec::new(),
+            template: None,
             warnings: Diagnostics::default(),
             origins: self.origins.clone(),
         })

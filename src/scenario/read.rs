@@ -3,6 +3,7 @@
 //! Every part is read even where another is wrong, so that all problems are reported at once. A value that could
 //! not be read is `None`, and its problem has been reported where it was found.
 
+mod capacity;
 mod dataset;
 mod lengths;
 mod phase;
@@ -13,7 +14,10 @@ mod sweep;
 mod verdict;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Number};
 
@@ -37,7 +41,10 @@ use crate::stats::{Objective, Slo, SloMetric};
 pub(super) fn read(layers: &Layers) -> Result<Loaded, Diagnostics> {
     let mut document = layers.document(&[]);
     if document.root.entry("sweep").is_none() {
-        return read_one(&document);
+        return match document.root.entry("capacity") {
+            Some(_) => read_search(layers, document),
+            None => read_one(&document),
+        };
     }
     let axes = match sweep::axes(&document) {
         Ok(axes) => axes,
@@ -74,6 +81,68 @@ pub(super) fn read(layers: &Layers) -> Result<Loaded, Diagnostics> {
     Ok(Loaded { points, warnings: problems, ..first })
 }
 
+/// Reads a scenario with a search at both ends of it.
+fn read_search(layers: &Layers, mut document: Document) -> Result<Loaded, Diagnostics> {
+    let hunt = match capacity::hunt(&document) {
+        Ok(hunt) => hunt,
+        Err(mut problems) => {
+            document.sources.is_partial = true;
+            problems.append_new(attempt(&document).1);
+            problems.sort();
+            return Err(problems);
+        }
+    };
+    let ends = [hunt.capacity.from, hunt.capacity.to];
+    let template = Template { layers: layers.clone(), hunt: Arc::new(hunt) };
+    let [low, high] = ends.map(|value| template.read(value));
+    let (low, high) = match (low, high) {
+        (Ok(low), Ok(high)) => (low, high),
+        (low, high) => {
+            let mut problems = low.err().unwrap_or_default();
+            problems.append_new(high.err().unwrap_or_default());
+            problems.sort();
+            return Err(problems);
+        }
+    };
+    let mut warnings = low.warnings;
+    warnings.append_new(high.warnings);
+    Ok(Loaded { warnings, template: Some(template), scenario: low.scenario, ..high })
+}
+
+/// A scenario of which one key is searched.
+#[derive(Clone)]
+pub struct Template {
+    layers: Layers,
+    hunt: Arc<capacity::Hunt>,
+}
+
+impl fmt::Debug for Template {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Template").field(&self.hunt.capacity.key).finish()
+    }
+}
+
+impl Template {
+    /// The scenario at a value of its search, its measured phase so long.
+    ///
+    /// # Errors
+    /// When it cannot be run there.
+    pub fn at(&self, value: f64, duration: Duration) -> Result<Scenario, Diagnostics> {
+        let mut scenario = self.read(value)?.scenario;
+        scenario
+            .phases
+            .iter_mut()
+            .filter(|phase| phase.measure)
+            .for_each(|phase| phase.duration = Some(duration));
+        Ok(scenario)
+    }
+
+    fn read(&self, value: f64) -> Result<Loaded, Diagnostics> {
+        let setting = self.hunt.setting(value);
+        read_one(&self.layers.document(&setting.into_iter().collect::<Vec<_>>()))
+    }
+}
+
 /// What must be the same for all points, since rows and figures go by it: names and limits.
 fn differs(first: &Scenario, other: &Scenario, document: &Document) -> Option<Diagnostic> {
     let phases = |scenario: &Scenario| {
@@ -97,7 +166,7 @@ fn read_one(document: &Document) -> Result<Loaded, Diagnostics> {
     match scenario {
         Some(scenario) if !problems.has_errors() => {
             let origins = Origins::of(&document.root, &document.sources);
-            Ok(Loaded { scenario, points: Vec::new(), warnings: problems, origins })
+            Ok(Loaded { scenario, points: Vec::new(), template: None, warnings: problems, origins })
         }
         _ if problems.has_errors() => Err(problems),
         _ => Err(Diagnostic::error("the scenario cannot be read").at(document.sources.file()).into()),
@@ -174,14 +243,39 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
         let at = top.table("target").and_then(|target| target.place("connections"));
         top.problems.error(at, message, "use `load.closed` in every phase, or another value");
     }
+    let is_of_ids = |workload: &Workload| matches!(&workload.prompt, PromptSource::Tokens(prompts) if prompts.ids.is_some());
+    if let (Some(target), Some(workloads)) = (&target, &workloads)
+        && !target.api.takes_ids()
+        && let Some(workload) = workloads.iter().find(|workload| is_of_ids(workload))
+    {
+        let (api, name) = (target.api.name(), &workload.name);
+        let message = format!("`api = \"{api}\"` takes no token ids, which workload `{name}` sends");
+        let at = top.table("target").and_then(|target| target.place("api"));
+        let help = "use `api = \"completions\"` or `\"llamacpp\"`, or leave `ids` out";
+        top.problems.error(at, message, help);
+    }
     let sweep = top.has("sweep").then(|| {
         let fields = top.table("sweep")?;
         Some(sweep::sweep(&fields, &document.set)?.sweep)
+    });
+    let capacity = top.has("capacity").then(|| {
+        let fields = top.table("capacity")?;
+        if top.has("sweep") {
+            let help = "keep one of them: a sweep runs values that are listed, a search finds its own";
+            top.problems.error(fields.place("key"), "a scenario has either `[sweep]` or `[capacity]`", help);
+        }
+        let capacity = capacity::capacity(&fields, &document.set)?.capacity;
+        capacity::check(&fields, &capacity, phases.as_deref()?, objectives.as_deref()?);
+        Some(capacity)
     });
     let workloads = workloads.filter(|workloads| !workloads.is_empty())?;
     let phases = phases.filter(|phases| !phases.is_empty())?;
     let sweep = match sweep {
         Some(sweep) => Some(sweep?),
+        None => None,
+    };
+    let capacity = match capacity {
+        Some(capacity) => Some(capacity?),
         None => None,
     };
     Some(Scenario {
@@ -199,6 +293,7 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
         server,
         model,
         sweep,
+        capacity,
     })
 }
 
@@ -532,6 +627,9 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
         }
         _ => {}
     }
+    if matches!(&prompt, PromptSource::Tokens(prompts) if prompts.ids.is_some()) {
+        check_ids(fields, session.as_ref());
+    }
     if let Some(session) = &session {
         check_session(fields, session, &mut prompt);
         check_context(fields, session, &prompt, &max_tokens);
@@ -559,6 +657,19 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
 fn says_dataset(fields: &Fields<'_>) -> bool {
     !fields.holds_table("max_tokens")
         && fields.peek("max_tokens", Field::text).is_some_and(|text| text == "dataset")
+}
+
+/// A prompt of ids is a list of them and nothing else.
+fn check_ids(fields: &Fields<'_>, session: Option<&SessionForm>) {
+    if fields.has("system") {
+        let message = "a prompt of token ids has no room for a text before it";
+        fields.problems.error(fields.place("system"), message, "use `shared_prefix`, or leave `ids` out");
+    }
+    if session.is_some_and(|session| session.history != History::None) {
+        let message = "a prompt of token ids cannot carry answers, which are texts";
+        let help = "set `history = \"none\"`, or leave `ids` out";
+        fields.problems.error(fields.place("session"), message, help);
+    }
 }
 
 /// Rows can say how many turns a conversation has and what was answered; made-up text cannot.

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::tree;
 use super::{
-    Axis, Endpoint, Loaded, Origins, Popularity, PromptSource, Scenario, ServerWatch, Sweep, SystemText,
-    TokenPrompts, TokenizerSource, Transport, Workload,
+    Axis, Capacity, Endpoint, Loaded, Origins, Popularity, PromptSource, Scenario, ServerWatch, Sweep,
+    SystemText, TokenPrompts, TokenizerSource, Transport, Workload,
 };
 use crate::score::{Kind, Rule};
 use crate::stats::metrics::{Unit, metric};
@@ -64,6 +64,9 @@ fn write(scenario: &Scenario, origins: Option<&Origins>) -> String {
     }
     if let Some(sweep) = &scenario.sweep {
         write_sweep(&mut out, sweep);
+    }
+    if let Some(capacity) = &scenario.capacity {
+        write_capacity(&mut out, capacity);
     }
     out.text
 }
@@ -224,6 +227,21 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
     }
 }
 
+fn write_capacity(out: &mut Lines<'_>, capacity: &Capacity) {
+    out.header("[capacity]", "capacity.");
+    out.put("key", quoted(&capacity.key));
+    let [from, to] = &capacity.bounds;
+    out.put("from", from);
+    out.put("to", to);
+    out.put("precision", number(capacity.precision));
+    out.put("confidence", number(capacity.confidence));
+    out.put("max_step", quoted(&write_duration(capacity.max_step)));
+    out.put("max_time", quoted(&write_duration(capacity.max_time)));
+    if let Some(confirm) = capacity.confirm {
+        out.put("confirm", quoted(&write_duration(confirm)));
+    }
+}
+
 fn write_sweep(out: &mut Lines<'_>, sweep: &Sweep) {
     out.header("[sweep]", "sweep.");
     out.put("repeats", sweep.repeats);
@@ -275,6 +293,10 @@ fn write_tokens(out: &mut Lines<'_>, prompts: &TokenPrompts) {
         Some(outputs) => lengths::write_joint(out, "prompt.synthetic.joint", &prompts.tokens, outputs),
         None => lengths::write(out, "prompt.synthetic.tokens", &prompts.tokens),
     }
+    if let Some(ids) = &prompts.ids {
+        out.put("prompt.synthetic.ids.min", ids.min);
+        out.put("prompt.synthetic.ids.max", ids.max);
+    }
     let Some(prefix) = &prompts.shared_prefix else { return };
     let key = |name: &str| format!("prompt.synthetic.shared_prefix.{name}");
     out.put(&key("tokens"), prefix.tokens);
@@ -309,6 +331,7 @@ fn write_objective(out: &mut Lines, objective: &Objective) {
     out.maybe("phase", objective.phase().map(quoted));
     out.maybe("workload", objective.workload().map(quoted));
     out.put("over", quoted(objective.over().name()));
+    out.put("points", quoted(objective.points().name()));
 }
 
 /// Text under construction.

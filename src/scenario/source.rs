@@ -32,6 +32,7 @@ pub(super) struct Document {
 }
 
 /// What the files say, and what the command line changes of it. A step of a sweep comes between the two.
+#[derive(Clone)]
 pub(super) struct Layers {
     root: Table,
     sources: Sources,

@@ -90,6 +90,47 @@ impl Sweep {
     }
 }
 
+/// A search for the highest value of a key at which every objective holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Capacity {
+    /// The key's own name, without its path.
+    pub name: String,
+    /// Path of the key.
+    pub key: String,
+    /// Lowest and highest value as TOML.
+    pub bounds: [String; 2],
+    /// The lowest value as a plain number above 0: tokens, per second, seconds.
+    pub from: f64,
+    /// The highest value, above `from`.
+    pub to: f64,
+    /// Whether values are whole numbers.
+    pub whole: bool,
+    /// How far apart, as a share, the highest value that holds and the lowest that fails may be.
+    pub precision: f64,
+    /// The chance that no run is taken wrongly.
+    pub confidence: f64,
+    /// The longest duration of the measured phase.
+    pub max_step: Duration,
+    /// When it ends without an answer.
+    pub max_time: Duration,
+    /// How long the highest value that holds is run once more; `None` for not at all.
+    pub confirm: Option<Duration>,
+}
+
+impl Capacity {
+    /// How often a value is tried where its phase is first `duration` long, each time twice as long.
+    pub fn looks(&self, duration: Duration) -> u32 {
+        let times = self.max_step.as_secs_f64() / duration.as_secs_f64();
+        libm::ceil(libm::log2(times.max(1.0)) - 1e-9) as u32 + 1
+    }
+
+    /// How long the measured phase is at try `look`, from 1, if it is first `duration` long.
+    pub fn duration(&self, duration: Duration, look: u32) -> Duration {
+        let doubled = 1_u32.checked_shl(look.saturating_sub(1)).unwrap_or(u32::MAX);
+        duration.saturating_mul(doubled).min(self.max_step)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

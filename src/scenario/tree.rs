@@ -116,8 +116,9 @@ impl<'a> Converter<'a> {
         let entries = table.iter().map(|(key, value)| {
             let name = key.get_ref().to_string();
             let at = self.place(&key.span());
-            // The key of an axis is the path of one, and no secret.
-            let is_path = name == "key" && table.contains_key("values");
+            // The key of an axis or a search is the path of one, and no secret.
+            let is_path =
+                name == "key" && ["values", "from"].iter().any(|beside| table.contains_key(*beside));
             let secret = if is_path { secret } else { self.enter(&name, at, secret) };
             self.path.push(name.clone());
             let node = self.node(value, secret);

@@ -147,7 +147,7 @@ fn box_command(text: &str, at: usize) -> Option<(bool, usize)> {
         .then_some((escaped, text.len() - after.len()))
 }
 
-/// Length of the content of a box without braces, as in `$\boxed 5$`: to the next blank or end of the formula.
+/// Length of the content of a box without braces, as in `$\boxed 5$`: to the next blank, box or end of the formula.
 fn bare_length(rest: &str) -> usize {
     let mut depth = 0_u32;
     let mut chars = rest.char_indices().peekable();
@@ -159,6 +159,9 @@ fn bare_length(rest: &str) -> usize {
             '}' => depth -= 1,
             '\n' | '$' => return at,
             char if char.is_whitespace() && depth == 0 => return trimmed_length(&rest[..at]),
+            '\\' if box_command(rest, at).is_some() => {
+                return if depth == 0 { trimmed_length(&rest[..at]) } else { 0 };
+            }
             '\\' => match chars.next() {
                 Some((_, ')' | ']')) => return at,
                 Some(_) => {}
@@ -272,6 +275,7 @@ mod tests {
         assert_eq!(last(r"$\boxed 5$"), boxed("5"));
         assert_eq!(last(r"so \boxed -\frac{1}{2}."), boxed(r"-\frac{1}{2}"));
         assert_eq!(last(r"\\boxed{\\frac{1}{2}}"), boxed(r"\frac{1}{2}"));
+        assert_eq!(last(r"$\boxed 4\boxed 5$"), Some(Marked::Boxes(vec!["4".to_owned(), "5".to_owned()])));
         assert_eq!(last(r"\boxedx{5}"), None);
     }
 

@@ -4,8 +4,8 @@
 //! follow from the bounded length of the text pays here, and a comparison that cannot pay ends as "not equal".
 
 /// Steps that one comparison may take. A step is a token looked at, a node evaluated, or a product of two machine
-/// words: some milliseconds in all.
-pub(super) const LIMIT: u64 = 1_000_000;
+/// words: a few milliseconds in all.
+pub(super) const LIMIT: u64 = 400_000;
 
 /// The longest answer that is looked at, in bytes.
 pub(super) const MAX_ANSWER: usize = 4096;

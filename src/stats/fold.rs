@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use super::censored::Bounded;
+use super::censored::{Bounded, Reached};
 use super::effective::{BLOCKS, block_dispersion, dependence_where, effective_count};
 use super::histogram::{Bucket, Histogram};
 use super::interval::{Interval, of_rate, of_share};
 use super::metrics::{FinishReason, METRICS, Metric, Source, failing_outcomes};
+use super::objective::{Bound, Objective};
 use super::percentile::Percentile;
 use super::sample::Sample;
 use super::scope::{Figure, PhaseSpan, Rate, Scope, ScopePhase, Window, is_decided};
@@ -17,6 +18,7 @@ use super::slo::Slo;
 use super::statistic::Statistic;
 use super::tally::{Hits, Kept, Lengths, OutcomeCounts, RowEvents, Tally};
 use super::trend::rise;
+use super::trial::{Missed, Trial};
 use super::verdict::Figures;
 use crate::record::{Outcome, RequestRecord, Verdict};
 use crate::units::Micros;
@@ -266,6 +268,43 @@ impl Fold {
             groups.push(group(None));
         }
         groups
+    }
+
+    /// How the rows of a phase, by index, kept the bound of `objective`; `None` of one that is no bound of requests: see
+    /// [`Objective::allowed_misses`].
+    pub fn trial(&self, phase: u32, objective: &Objective) -> Option<Trial> {
+        let allowed = objective.allowed_misses()?;
+        let place = METRICS.iter().position(|metric| metric.tag == objective.metric())?;
+        let named = |name: &str| (0..).zip(&self.workloads).find(|(_, setup)| setup.name == name);
+        let workload = match objective.workload() {
+            Some(name) => Some(named(name)?.0),
+            None => None,
+        };
+        let scope = self.scope(self.phases.get(phase as usize), workload);
+        let bound = objective.bound();
+        let rows: Vec<Reached> = match METRICS[place].source {
+            Source::Row(..) => scope.series(place).into_iter().map(Reached::After).collect(),
+            Source::Adjusted(_) => scope.reached(place),
+            Source::Share(flag) => return Some(Trial::new(&missed(&scope, flag, bound), &[], allowed)),
+            Source::ErrorShares => {
+                let is_error = |row: &Kept, stopped: bool| {
+                    is_decided(row.outcome, stopped).then_some(row.outcome != Outcome::Ok)
+                };
+                return Some(Trial::new(&missed(&scope, is_error, bound), &[], allowed));
+            }
+            _ => return None,
+        };
+        let missed = |row: &Reached| match bound {
+            Bound::AtMost(limit) if row.at_least() > limit => Some(true),
+            Bound::AtMost(limit) => (row.at_most() <= limit).then_some(false),
+            Bound::AtLeast(limit) if row.at_least() >= limit => Some(false),
+            Bound::AtLeast(limit) => (row.at_most() < limit).then_some(true),
+        };
+        let slow = Percentile::P90
+            .nearest_rank(&Sample::new(rows.iter().map(|row| row.at_least()).collect()).sorted);
+        let proxy: Vec<bool> =
+            rows.iter().map(|row| slow.is_some_and(|slow| row.at_least() > slow)).collect();
+        Some(Trial::new(&rows.iter().map(missed).collect::<Vec<_>>(), &proxy, allowed))
     }
 
     /// The buckets of gaps between events and between tokens.
@@ -557,6 +596,16 @@ fn growth(scope: &Scope<'_>) -> Option<f64> {
     let in_flight = rise(&scope.in_flight_means(BLOCKS)?)?;
     let ttft = rise(&scope.means_over_time(ttft, BLOCKS)?)?;
     Some(in_flight.growth().min(ttft.growth()))
+}
+
+/// Which rows of a share miss its bound: of one of at least so much those that are not among them, of one of at most so
+/// much those that are. Rows cut off while nothing was known are open.
+fn missed(scope: &Scope<'_>, flag: impl Fn(&Kept, bool) -> Option<bool>, bound: Bound) -> Vec<Missed> {
+    let rows = scope.rows_where(|row, stopped| match flag(row, stopped) {
+        Some(hit) => Some(Some(hit != matches!(bound, Bound::AtLeast(_)))),
+        None => (row.outcome == Outcome::CutAtEnd).then_some(None),
+    });
+    rows.collect()
 }
 
 fn outcome_statistics(counts: &OutcomeCounts) -> impl Iterator<Item = (&'static str, u64)> + use<> {

@@ -27,6 +27,7 @@ mod tally;
 mod thresholds;
 pub mod timeline;
 pub mod trend;
+pub mod trial;
 pub mod verdict;
 
 pub use analysis::{Analysis, AnalysisRow};
@@ -45,6 +46,7 @@ pub use statistic::Statistic;
 pub use tally::{Kept, RowEvents};
 pub use thresholds::Thresholds;
 pub use timeline::{PerSecond, TimelineRow};
+pub use trial::Trial;
 pub use verdict::{Figures, Verdict};
 
 #[cfg(test)]

@@ -174,9 +174,14 @@ impl<'a> Scope<'a> {
 
     /// What `flag` says of each measured row, in order of due time; it is told whether the row's phase was stopped.
     pub(super) fn flags(&self, flag: impl Fn(&Kept, bool) -> Option<bool>) -> Vec<bool> {
+        self.rows_where(flag).collect()
+    }
+
+    /// What is said of each measured row, in order of due time, where something is; `say` is told whether the row's
+    /// phase was stopped.
+    pub(super) fn rows_where<T>(&self, say: impl Fn(&Kept, bool) -> Option<T>) -> impl Iterator<Item = T> {
         self.in_order()
-            .filter_map(|(phase, tally, row)| flag(&tally.rows[row as usize], phase.span.stopped))
-            .collect()
+            .filter_map(move |(phase, tally, row)| say(&tally.rows[row as usize], phase.span.stopped))
     }
 
     fn in_order(&self) -> impl Iterator<Item = (&ScopePhase<'a>, &'a Tally, u32)> {

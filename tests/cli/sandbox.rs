@@ -1,13 +1,15 @@
 //! A folder of its own for each test, and the binary running in it.
 
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use nix::pty::openpty;
 use tempfile::TempDir;
 
 /// How long anything may take on a busy machine before the test gives up, in looks of [`LOOK`].
@@ -80,14 +82,32 @@ impl Sandbox {
     }
 
     /// Starts `command` in the folder. What it prints goes to files, so that it never waits for a reader.
-    pub(crate) fn spawn(&self, mut command: Command) -> Running {
+    pub(crate) fn spawn(&self, command: Command) -> Running {
+        let [out, err] = self.outputs();
+        let to = Stdio::from(File::create(&err).unwrap());
+        Running { child: self.begin(command, &out, to), out, err, screen: None }
+    }
+
+    /// The same with standard error on a terminal; what it shows is kept all the same.
+    pub(crate) fn spawn_on_terminal(&self, command: Command) -> Running {
+        let [out, err] = self.outputs();
+        let terminal = openpty(None, None).unwrap();
+        let (mut screen, mut kept) = (File::from(terminal.master), File::create(&err).unwrap());
+        let child = self.begin(command, &out, Stdio::from(terminal.slave));
+        // It ends with an error once nobody writes any more.
+        let screen = thread::spawn(move || drop(io::copy(&mut screen, &mut kept)));
+        Running { child, out, err, screen: Some(screen) }
+    }
+
+    fn outputs(&self) -> [PathBuf; 2] {
         let number = self.started.fetch_add(1, Ordering::Relaxed);
-        let [out, err] = ["out", "err"].map(|name| self.path(&format!(".{name}-{number}")));
+        ["out", "err"].map(|name| self.path(&format!(".{name}-{number}")))
+    }
+
+    fn begin(&self, mut command: Command, out: &Path, err: Stdio) -> Child {
         command.current_dir(self.folder.path()).stdin(Stdio::null());
         command.env_remove("OPENAI_API_KEY");
-        let child =
-            command.stdout(File::create(&out).unwrap()).stderr(File::create(&err).unwrap()).spawn().unwrap();
-        Running { child, out, err }
+        command.stdout(File::create(out).unwrap()).stderr(err).spawn().unwrap()
     }
 }
 
@@ -96,6 +116,8 @@ pub(crate) struct Running {
     child: Child,
     out: PathBuf,
     err: PathBuf,
+    /// Keeps what the terminal shows.
+    screen: Option<JoinHandle<()>>,
 }
 
 impl Running {
@@ -120,6 +142,9 @@ impl Running {
             status.is_some()
         });
         let status = status.unwrap();
+        if let Some(screen) = self.screen.take() {
+            screen.join().unwrap();
+        }
         let ended =
             Ended { code: status.code(), signal: status.signal(), out: self.stdout(), err: self.stderr() };
         assert!(!ended.err.contains("panicked"), "{}", ended.err);

@@ -34,6 +34,14 @@ fn ask(address: &str, line: &str, headers: &str, body: &str) -> String {
     answer
 }
 
+/// The answer to a chat of so many tokens.
+pub(crate) fn chat(address: &str, tokens: u32) -> String {
+    let body = format!(
+        r#"{{"stream":true,"max_tokens":{tokens},"ignore_eos":true,"messages":[{{"role":"user","content":"hi"}}]}}"#
+    );
+    ask(address, "POST /v1/chat/completions", "content-type: application/json\r\n", &body)
+}
+
 #[test]
 fn it_says_how_to_use_it_and_answers_until_a_signal_comes() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {

@@ -224,4 +224,9 @@ fn more_users_than_descriptors_allow_are_refused_with_the_numbers() {
     ended.says(&["64 users", "300 open files", "22", "ulimit -n", "load.closed.users"]);
     assert!(!sandbox.has("results"));
     sandbox.shell("ulimit -n 400 && exec \"$0\" run x.toml --out r").expect(0);
+    // An open loop would drop all there is.
+    let sandbox = Sandbox::with(&QUICK.replace("closed = 8", "poisson = \"100/s\""));
+    let ended = sandbox.shell("ulimit -n 64 && exec \"$0\" run x.toml").expect(2);
+    ended.says(&["64 open files", "no connection", "ulimit -n", "to 258"]);
+    assert!(!sandbox.has("results"));
 }

@@ -5,7 +5,7 @@
 
 Needs numpy. Where pandas, duckdb and LibreOffice are installed, each table is opened with them too: it must have as many
 rows, its empty cells must be empty, and its numbers numbers. The computation follows docs/metrics.md, not the program's code; intervals of rates, which come from
-random draws, are checked for order only.
+random draws, are checked for order only. Every metric is computed: one that is not known here fails.
 """
 
 import csv
@@ -83,6 +83,8 @@ class Row:
         self.measured = cells["measured"] == "true"
         self.slo_met = {"true": True, "false": False, "": None}[cells["slo_met"]]
         self.new_connection = {"true": True, "false": False, "": None}[cells["new_connection"]]
+        self.verdict = cells["verdict"] or None
+        self.consistent = {"true": True, "false": False, "": None}[cells["consistent"]]
         self.ok = self.outcome == "ok"
         self.was_sent = self.outcome not in NOT_SENT
         self.failed = self.was_sent and not self.ok and self.outcome not in UNDECIDED
@@ -181,6 +183,17 @@ ADJUSTED = {
 }
 
 
+LIMITED = {
+    "ttft": lambda row: row.since("first_token", "sent"),
+    "ttft_scheduled": lambda row: row.since("first_token", "scheduled"),
+    "first_answer": lambda row: row.since("first_answer", "sent"),
+    "e2e": lambda row: row.since("last_output", "sent"),
+    "e2e_scheduled": E2E,
+    # One token has no time between tokens: nothing to miss.
+    "tpot": lambda row: 0.0 if row.output_tokens is not None and row.output_tokens < 2 else row.tpot(),
+}
+
+
 def share_of(name):
     return float(name[1:]) / 100
 
@@ -263,8 +276,10 @@ def interval_of_share(flags):
 class Oracle:
     """Figures of one group of rows."""
 
-    def __init__(self, manifest, rows, gaps, entries, limited):
-        self.rows, self.gaps, self.entries, self.limited = rows, gaps, entries, limited
+    def __init__(self, workloads, rows, gaps, entries):
+        self.rows, self.gaps, self.entries, self.workloads = rows, gaps, entries, workloads
+        self.limited = any(workload["slo_ms"] for workload in workloads.values())
+        self.scored = any(workload["score"] for workload in workloads.values())
         self.one = len(entries) == 1
         self.stopped = {entry["name"]: entry["stopped"] for entry in entries}
         self.measured = sorted((row for row in rows if row.measured), key=lambda row: (row.scheduled, row.request))
@@ -274,6 +289,7 @@ class Oracle:
         self.gap_figures()
         self.counts()
         self.shares()
+        self.answers()
         self.rates()
 
     def put(self, metric, statistic, value, count, interval=None, bounded=True):
@@ -383,6 +399,25 @@ class Oracle:
         known = [row.new_connection for row in self.measured if row.new_connection is not None]
         self.put_share("new_connection_share", "value", known)
 
+    def answers(self):
+        ok = [row for row in self.measured if row.ok]
+        none = (None, None)
+        lacking = sum(any(LIMITED[name](row) is None for name in self.workloads[row.workload]["slo_ms"]) for row in ok)
+        lacking = lacking if self.limited else None
+        self.put("slo_unmeasurable", "value", lacking, lacking or 0, none)
+        unchecked = sum(self.workloads[row.workload]["score"] is not None and row.verdict is None for row in ok)
+        unchecked = unchecked if self.scored else None
+        self.put("unchecked_requests", "value", unchecked, unchecked or 0, none)
+        checked = [row for row in ok if row.verdict is not None]
+        for verdict in ("right", "wrong", "no_answer"):
+            count = sum(row.verdict == verdict for row in checked)
+            self.put("verdicts", verdict, count, count, none)
+        self.put_share("accuracy", "value", [row.verdict == "right" for row in checked])
+        for reason in [*REASONS, "other", "none"]:
+            self.put_share("accuracy", reason, [row.verdict == "right" for row in checked if row.reason == reason])
+        self.put_share("no_answer_share", "value", [row.verdict == "no_answer" for row in checked])
+        self.put_share("consistency", "value", [row.consistent for row in ok if row.consistent is not None])
+
     def rates(self):
         windows, length, offer_length = {}, 0, 0
         for entry in self.entries:
@@ -416,6 +451,10 @@ class Oracle:
         self.put("request_throughput", "value", per_s(len(done), length), len(done))
         self.put("goodput", "value", per_s(good, length) if self.limited else None, good if self.limited else 0)
 
+        correct = sum(row.verdict == "right" and row.slo_met is not False for row in done)
+        correct = correct if self.scored else None
+        self.put("correct_goodput", "value", None if correct is None else per_s(correct, length), correct or 0)
+
         counts = [row for row in self.rows if row.ok or row.outcome == "cut_at_end"]
         shown = [row for row in counts if row.output_tokens_in_window is not None or row.first_token is not None]
         known = [row.output_tokens_in_window for row in shown if row.output_tokens_in_window is not None]
@@ -435,13 +474,8 @@ class Oracle:
         self.put("wasted_tokens", "value", math.fsum(wasted) if wasted or not failed else None, len(wasted), (None, None))
 
 
-RATES = {"offered_rate", "achieved_rate", "request_throughput", "goodput", "output_throughput", "prompt_throughput",
-         "total_throughput"}
-
-
-# Not computed here: limits that could not be judged, and what checking and comparing answers says.
-LEFT_OUT = {"slo_unmeasurable", "verdicts", "accuracy", "no_answer_share", "correct_goodput", "unchecked_requests",
-            "consistency"}
+RATES = {"offered_rate", "achieved_rate", "request_throughput", "goodput", "correct_goodput", "output_throughput",
+         "prompt_throughput", "total_throughput"}
 
 
 def close(written, value):
@@ -454,7 +488,7 @@ def check_figures(folder):
     manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     rows = [Row(cells) for cells in read(folder / "requests.csv")]
     gaps = read(folder / "gaps.csv")
-    limited = {workload["name"]: bool(workload["slo_ms"]) for workload in manifest["workloads"]}
+    workloads = {workload["name"]: workload for workload in manifest["workloads"]}
     groups, checked = {}, 0
     for line in read(folder / "summary.csv"):
         key = line["point"], line["repeat"], line["phase"], line["workload"]
@@ -470,13 +504,12 @@ def check_figures(folder):
             Oracle.last_due = {name: [row.scheduled for row in rows if belongs(row.cells) and row.phase == name
                                       and row.measured and row.scheduled is not None] for name in names}
             mine = [row for row in rows if belongs(row.cells) and of_workload(row.cells)]
-            has_limits = any(value for name, value in limited.items() if line["workload"] in ("all", name))
+            of_group = {name: of for name, of in workloads.items() if line["workload"] in ("all", name)}
             my_gaps = [row for row in gaps if belongs(row) and of_workload(row)]
-            groups[key] = Oracle(manifest, mine, my_gaps, entries, has_limits).figures
+            groups[key] = Oracle(of_group, mine, my_gaps, entries).figures
         metric, statistic = line["metric"], line["statistic"]
-        if metric in LEFT_OUT:
-            continue
         what = f"{folder}: {line['phase']} {line['workload']} {metric} {statistic}"
+        assert any(metric == known for known, _ in groups[key]), f"{folder}: {metric} is not computed here"
         share = metric in ("error_share", "finish_reason_share")
         default = (0.0 if share and groups[key].get((metric, "value"), (0, 1))[1] else 0, 0, None)
         value, count, interval = groups[key].get((metric, statistic), default)
@@ -602,7 +635,7 @@ def main():
         folder = Path(name)
         tools = check_tables(folder)
         checked = check_figures(folder)
-        print(f"{folder}: {checked} figures are right, {', '.join(sorted(LEFT_OUT))} not computed; opened with {', '.join(['csv', *tools])}")
+        print(f"{folder}: {checked} figures are right; opened with {', '.join(['csv', *tools])}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-//! Tables of a sweep: the axes it goes along, and how.
+//! Tables of a sweep, the axes it goes along and how, and of a search for a capacity.
 
-use super::tables::{ANY_DURATION, REQUIRED, key};
+use super::tables::{ANY_DURATION, POSITIVE, REQUIRED, key};
 use super::{Fallback, Kind, Table};
 
 const OTHER: Fallback = Fallback::None("the other of the two");
@@ -180,5 +180,80 @@ values.geometric = { from = "1/s", to = "32/s", factor = 2 }"#,
         key("from", Kind::Amount, REQUIRED, r#""1/s""#, FROM),
         key("to", Kind::Amount, REQUIRED, r#""32/s""#, TO),
         key("factor", Kind::Number, REQUIRED, "2", "How many times, above 1."),
+    ],
+};
+
+pub(super) const CAPACITY: Table = Table {
+    path: "capacity",
+    doc: "A search for the highest value of a key at which every `[[objective]]` holds. Values are doubled until one \
+          fails, then the gap is halved. Each value is a run of its own; where it does not tell, it is run again for \
+          twice as long. All runs stand in one results folder and in `points.csv`.",
+    example: r#"[[phase]]
+name = "steady"
+warm_up = "10s"
+duration = "1m"
+load.poisson.rate = "1/s"
+
+[[objective]]
+metric = "ttft"
+percentile = 99
+at_most = "2s"
+
+[capacity]
+key = "phase.steady.load.poisson.rate"
+from = "1/s"
+to = "64/s""#,
+    one_of: &[],
+    keys: &[
+        key(
+            "key",
+            Kind::KeyPath,
+            REQUIRED,
+            r#""phase.steady.load.poisson.rate""#,
+            "The key whose value is searched, with phases and workloads by name: a rate, users, or any key of numbers.",
+        ),
+        key(
+            "from",
+            Kind::Amount,
+            REQUIRED,
+            r#""1/s""#,
+            "The lowest value, as the key takes it. It is tried first.",
+        ),
+        key("to", Kind::Amount, REQUIRED, r#""64/s""#, "The highest value, as the key takes it."),
+        key(
+            "precision",
+            Kind::Share,
+            Fallback::Value(r#""5%""#),
+            r#""10%""#,
+            "How far apart the highest value that holds and the lowest that fails may be.",
+        ),
+        key(
+            "confidence",
+            Kind::Share,
+            Fallback::Value(r#""95%""#),
+            r#""99%""#,
+            "The chance that no run of the search is taken wrongly, shared out over all of them.",
+        ),
+        key(
+            "max_step",
+            POSITIVE,
+            Fallback::Value(r#""10m""#),
+            r#""20m""#,
+            "The longest `duration` that the measured phase is given.",
+        ),
+        key(
+            "max_time",
+            POSITIVE,
+            Fallback::Value(r#""2h""#),
+            r#""8h""#,
+            "When the search ends without an answer.",
+        ),
+        key(
+            "confirm",
+            POSITIVE,
+            Fallback::None("it is not run again"),
+            r#""30m""#,
+            "How long the highest value that holds is run once more at the end. Where it fails, the search goes on below.",
+        ),
     ],
 };

@@ -9,7 +9,7 @@ use crate::scenario::fields::Fields;
 use crate::scenario::source;
 use crate::scenario::values::{Field, Refusal};
 use crate::scenario::{
-    CachePolicy, NeedleForm, Popularity, PromptSource, SharedPrefix, SystemText, TokenPrompts,
+    CachePolicy, IdRange, NeedleForm, Popularity, PromptSource, SharedPrefix, SystemText, TokenPrompts,
     TokenizerSource, Workload,
 };
 
@@ -55,6 +55,14 @@ fn synthetic(fields: &Fields<'_>) -> Option<PromptSource> {
             let help = "give the whole length in tokens: `tokens` instead of `words`";
             fields.problems.error(fields.place("shared_prefix"), message, help);
         }
+        if fields.has("ids") {
+            let help = "give the length in tokens: `tokens` instead of `words`";
+            fields.problems.error(
+                fields.place("ids"),
+                "ids are tokens, and the prompt is counted in words",
+                help,
+            );
+        }
         let words = fields.value("words", Field::integer)?;
         return Some(PromptSource::Synthetic { words });
     }
@@ -65,6 +73,10 @@ fn synthetic(fields: &Fields<'_>) -> Option<PromptSource> {
     };
     let shared_prefix = match fields.has("shared_prefix") {
         true => Some(shared_prefix(&fields.table("shared_prefix")?)?),
+        false => None,
+    };
+    let ids = match fields.has("ids") {
+        true => Some(id_range(&fields.table("ids")?)?),
         false => None,
     };
     let tokens = tokens?;
@@ -80,7 +92,7 @@ fn synthetic(fields: &Fields<'_>) -> Option<PromptSource> {
         fields.problems.error(fields.place("shared_prefix"), message, help);
         return None;
     }
-    Some(PromptSource::Tokens(TokenPrompts { tokens, joint_output, shared_prefix }))
+    Some(PromptSource::Tokens(TokenPrompts { tokens, joint_output, shared_prefix, ids }))
 }
 
 /// Lengths of prompts and of their answers, pair by pair.
@@ -96,6 +108,17 @@ fn joint(fields: &Fields<'_>) -> Option<(Distribution, Distribution)> {
     }
     let tokens = tokens?;
     Some((tokens, weighted(fields, Some(outputs))?))
+}
+
+fn id_range(fields: &Fields<'_>) -> Option<IdRange> {
+    let (min, max) = (fields.value("min", Field::integer), fields.value("max", Field::integer));
+    let (min, max) = (min?, max?);
+    if max < min || max - min + 1 < IdRange::FEWEST {
+        let message = format!("prompts need at least {} ids to differ", IdRange::FEWEST);
+        fields.problems.error(fields.place("max"), message, "lower `min`, or raise `max`");
+        return None;
+    }
+    Some(IdRange { min: u32::try_from(min).ok()?, max: u32::try_from(max).ok()? })
 }
 
 fn shared_prefix(fields: &Fields<'_>) -> Option<SharedPrefix> {

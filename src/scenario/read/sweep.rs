@@ -20,7 +20,7 @@ use crate::diagnostic::Diagnostics;
 /// Most points times repeats.
 const MOST_RUNS: usize = 1_000;
 /// Columns of `points.csv` beside the axes and the figures.
-const TAKEN: [&str; 12] = [
+const TAKEN: [&str; 13] = [
     "objectives",
     "point",
     "repeat",
@@ -30,18 +30,20 @@ const TAKEN: [&str; 12] = [
     "start_s",
     "step_result",
     "reason",
+    "decided_by",
     "misses",
     "n",
     "n_eff",
 ];
 /// What belongs to the results as a whole.
-const FIXED: [&str; 12] = [
+const FIXED: [&str; 13] = [
     "name",
     "seed",
     "salt",
     "about",
     "extends",
     "sweep",
+    "capacity",
     "slo",
     "objective",
     "model",
@@ -145,7 +147,7 @@ fn axis(fields: &Fields<'_>, set: &[Vec<Part>]) -> Option<(Axis, Vec<Vec<Setting
         fields.problems.error(Some(place), "`keys` takes a list of paths of keys", help);
         return None;
     };
-    let paths = paths.iter().map(|node| path(fields.problems, node, set)).collect::<Vec<_>>();
+    let paths = paths.iter().map(|node| path(fields.problems, node, set, "an axis")).collect::<Vec<_>>();
     let paths = paths.into_iter().collect::<Option<Vec<_>>>()?;
     if paths.is_empty() {
         fields.problems.error(Some(place), "`keys` names no key", "name one, or leave the axis out");
@@ -186,13 +188,13 @@ fn axis(fields: &Fields<'_>, set: &[Vec<Part>]) -> Option<(Axis, Vec<Vec<Setting
     Some((Axis { name: name?, keys: keys.collect(), steps }, settings))
 }
 
-/// The path of a key that an axis may set.
-fn path(problems: &Problems<'_>, node: &Node, set: &[Vec<Part>]) -> Option<Vec<Part>> {
+/// The path of a key that `who`, an axis or a search, may set.
+pub(super) fn path(problems: &Problems<'_>, node: &Node, set: &[Vec<Part>], who: &str) -> Option<Vec<Part>> {
     let form = "write it like \"phase.steady.load.closed.users\", with phases and workloads by name";
     let text = match &node.value {
         Value::Text(text) => text,
         other => {
-            let message = format!("an axis takes the path of a key as text, not {}", other.describe());
+            let message = format!("{who} takes the path of a key as text, not {}", other.describe());
             problems.error(Some(node.at), message, form);
             return None;
         }
@@ -204,15 +206,12 @@ fn path(problems: &Problems<'_>, node: &Node, set: &[Vec<Part>]) -> Option<Vec<P
     let refuse = |message: String, help: &str| problems.error(Some(node.at), message, help);
     let (first, last) = (path.first()?, path.last()?);
     if FIXED.contains(&&*first.name) || last.name == "name" || path.iter().any(|part| part.name == "slo") {
-        let message = format!("an axis cannot set `{}`: it is the same for all points", abridged(text));
+        let message = format!("{who} cannot set `{}`: it is the same for all points", abridged(text));
         refuse(message, "choose a key of the server, a workload, or a phase");
         return None;
     }
     if path.iter().any(|part| part.name == "headers" || is_secret_name(&part.name)) {
-        refuse(
-            "an axis cannot set what may be a secret: its values are kept with the results".to_owned(),
-            form,
-        );
+        refuse(format!("{who} cannot set what may be a secret: its values are kept with the results"), form);
         return None;
     }
     let names = |path: &[Part]| path.iter().map(|part| part.name.clone()).collect::<Vec<_>>();
@@ -222,11 +221,14 @@ fn path(problems: &Problems<'_>, node: &Node, set: &[Vec<Part>]) -> Option<Vec<P
         set.starts_with(&own) || own.starts_with(&set)
     }) {
         let at = set.first().map(|part| part.at);
-        let help = format!(
-            "leave it out, or change the axis: `--set sweep.axis.NAME.values=[…]` sets `{}`",
-            abridged(text)
-        );
-        problems.error(at, "`--set` names a key that an axis of the sweep sets", help);
+        let help = match who {
+            "a search" => "leave it out, or change the bounds: `--set capacity.from=…`".to_owned(),
+            _ => format!(
+                "leave it out, or change the axis: `--set sweep.axis.NAME.values=[…]` sets `{}`",
+                abridged(text)
+            ),
+        };
+        problems.error(at, format!("`--set` names a key that {who} sets"), help);
         return None;
     }
     Some(path)

@@ -132,6 +132,25 @@ fn a_changed_head_is_learnt_anew() {
 }
 
 #[test]
+fn streams_that_differ_in_their_names_alone_share_what_they_learn() {
+    let layouts = Layouts::default();
+    let event = |id: &str| fill(SHAPES[0].1, "a", "1").replace("c-1", id);
+    let mut decoders = ["c-1", "c-2"].map(|id| {
+        let mut decoder = Decoder::new(Api::Chat, None).sharing(&layouts);
+        decoder.event(event_of(&event(id)));
+        decoder
+    });
+    let [one, two] = &mut decoders;
+    assert!(one.template.shares_with(&two.template));
+    for (decoder, own, others) in [(one, "c-1", "c-2"), (two, "c-2", "c-1")] {
+        assert!(decoder.template.recognise(event(own).as_bytes()).is_some());
+        assert_eq!(decoder.template.recognise(event(others).as_bytes()), None, "it is another stream's");
+        let cut = event(own);
+        assert_eq!(decoder.template.recognise(&cut.as_bytes()[..cut.find("c-").unwrap()]), None);
+    }
+}
+
+#[test]
 fn no_template_is_learnt_from_an_event_that_says_more_than_its_text() {
     for json in [
         r#"{"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}"#,
