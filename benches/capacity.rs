@@ -51,7 +51,16 @@ fn main() {
 fn search(folder: &Path, seed: u64) -> (Ended, u64) {
     let out = folder.join(format!("r{seed}"));
     let status = Command::new(env!("CARGO_BIN_EXE_tonnage"))
-        .args(["rehearse", "x.toml", "--quiet", "--set", &format!("seed={seed}"), "--out"])
+        .args([
+            "rehearse",
+            "x.toml",
+            "--quiet",
+            "--set",
+            "capacity.max_step=4m",
+            "--set",
+            &format!("seed={seed}"),
+            "--out",
+        ])
         .arg(&out)
         .current_dir(folder)
         .stdout(Stdio::null())

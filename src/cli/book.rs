@@ -18,7 +18,7 @@ use crate::results::manifest::{
     PointState, ResumeEntry, ServerEntry, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
-use crate::results::objectives::{ObjectiveEntry, any_fails, undetermined};
+use crate::results::objectives::{ObjectiveEntry, any_fails, any_fails_at_a_point, undetermined};
 use crate::results::search::CapacityEntry;
 use crate::results::{Manifest, Place, ResultsError, Writer, points, reader};
 use crate::scenario::{Endpoint, Load, MetricsPage};
@@ -416,8 +416,11 @@ impl Book<'_> {
         let verdicts = [Verdict::Valid, Verdict::Insufficient];
         let told = manifest.verdict.as_ref().map(|verdict| verdict.verdict.as_str());
         let verdict = verdicts.into_iter().find(|verdict| told == Some(verdict.name()));
-        // In a sweep or search each run stands for itself: some are there to miss.
-        let missed = !self.facts.prepared.is_series() && any_fails(&manifest.objectives);
+        // In a sweep or search each run stands for itself: some are there to miss, unless it is said that none may.
+        let missed = match self.facts.prepared.is_series() {
+            true => any_fails_at_a_point(&manifest.objectives),
+            false => any_fails(&manifest.objectives),
+        };
         if manifest.capacity.as_ref().is_some_and(|capacity| capacity.undetermined.is_some()) {
             return Ok(Exit::Invalid);
         }

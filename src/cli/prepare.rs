@@ -216,7 +216,10 @@ impl Prepared {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
                 (PromptSource::Tokens(prompts), _) => {
                     let prefix = prompts.shared_prefix.as_ref();
-                    Prompts::Tokens { prefix_tokens: prefix.map_or(0, |prefix| prefix.tokens) }
+                    Prompts::Tokens {
+                        prefix_tokens: prefix.map_or(0, |prefix| prefix.tokens),
+                        ids: prompts.ids,
+                    }
                 }
                 (PromptSource::Needle(form), _) => Prompts::Needle(form.into()),
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
@@ -240,6 +243,7 @@ impl Prepared {
                 temperature: Some(workload.request.temperature),
                 chat_limit: self.scenario.target.chat_limit,
                 exact: workload.exact_output,
+                ids: matches!(&workload.prompt, PromptSource::Tokens(prompts) if prompts.ids.is_some()),
                 extra: workload.request.extra.clone(),
             },
             checks: workload.score.is_some(),

@@ -14,7 +14,7 @@ use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::dataset::{self, Dataset, Size};
 use crate::prompt::{Message, Role, TokenModel, all_words};
 use crate::protocol::BodyOptions;
-use crate::scenario::{CachePolicy, History};
+use crate::scenario::{CachePolicy, History, IdRange};
 use crate::seed::{Seed, Stream};
 
 /// Our words, for prompts whose length is counted in words.
@@ -37,10 +37,12 @@ pub enum Prompts {
         /// Words a prompt.
         words: u64,
     },
-    /// Text of as many tokens as the plan says.
+    /// As many tokens as the plan says.
     Tokens {
         /// Tokens that all prompts of a group begin with; 0 for none.
         prefix_tokens: u64,
+        /// The ids they are drawn from, where they are no text.
+        ids: Option<IdRange>,
     },
     /// Rows of a data set, or of a trace.
     Rows(Arc<Dataset>),
@@ -163,7 +165,7 @@ impl Form {
                 let stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
                 Opening::made_up(system, synthetic(stream, *words))
             }
-            (Prompts::Tokens { prefix_tokens }, _) => {
+            (Prompts::Tokens { prefix_tokens, .. }, _) => {
                 Opening::made_up(system, self.text_of(*prefix_tokens, salt, turn, is_first))
             }
         };
@@ -226,7 +228,7 @@ impl Form {
 
     fn prefix_tokens(&self) -> u64 {
         match &self.prompts {
-            Prompts::Tokens { prefix_tokens } => *prefix_tokens,
+            Prompts::Tokens { prefix_tokens, .. } => *prefix_tokens,
             Prompts::Synthetic { .. } | Prompts::Rows(_) | Prompts::Needle(_) => 0,
         }
     }

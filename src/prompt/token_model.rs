@@ -5,6 +5,7 @@
 //! split at blanks before they do anything else. The words of our list are one token each in every common
 //! vocabulary; which of them are so in the one at hand is asked for where it can be, and measured where it cannot.
 
+use std::borrow::Cow;
 use std::sync::{Arc, LazyLock};
 
 use crate::seed::Stream;
@@ -24,9 +25,9 @@ pub fn all_words() -> impl ExactSizeIterator<Item = &'static str> {
 #[derive(Clone, Debug)]
 pub struct TokenModel {
     /// Words that are one token with a blank before them.
-    words: Arc<[&'static str]>,
+    words: Arc<[Cow<'static, str>]>,
     /// Words that are one token at the beginning of a text.
-    firsts: Arc<[&'static str]>,
+    firsts: Arc<[Cow<'static, str>]>,
     /// Tokens of a word; 1 unless measured otherwise.
     tokens_per_word: f64,
 }
@@ -35,7 +36,18 @@ impl TokenModel {
     /// The model of a tokenizer of which nothing is known: every word of our list is one token.
     pub fn common() -> TokenModel {
         let firsts = LIST.iter().filter(|word| !word.starts_with(' '));
-        TokenModel { words: all_words().collect(), firsts: firsts.copied().collect(), tokens_per_word: 1.0 }
+        TokenModel {
+            words: all_words().map(Cow::Borrowed).collect(),
+            firsts: firsts.copied().map(Cow::Borrowed).collect(),
+            tokens_per_word: 1.0,
+        }
+    }
+
+    /// Ids of tokens for words, from `least` to `most`, at least one: what an API takes that is given ids.
+    pub fn ids(least: u32, most: u32) -> TokenModel {
+        let words: Arc<[Cow<'static, str>]> =
+            (least..=most.max(least)).map(|id| Cow::Owned(id.to_string())).collect();
+        TokenModel { firsts: Arc::clone(&words), words, tokens_per_word: 1.0 }
     }
 
     /// The model of a tokenizer that can be asked: `count` gives the tokens of a text, without those of a template.
@@ -45,10 +57,10 @@ impl TokenModel {
         for word in all_words() {
             // The word before it may be one or several tokens: only the difference counts.
             if count(&format!("the {word}"))?.checked_sub(count("the")?) == Some(1) {
-                words.push(word);
+                words.push(Cow::Borrowed(word));
             }
             if count(word)? == 1 {
-                firsts.push(word);
+                firsts.push(Cow::Borrowed(word));
             }
         }
         let model = TokenModel { words: words.into(), firsts: firsts.into(), tokens_per_word: 1.0 };
@@ -70,7 +82,7 @@ impl TokenModel {
     pub fn begun_as_common(self) -> TokenModel {
         let firsts = TokenModel::common().firsts;
         TokenModel {
-            firsts: firsts.iter().filter(|word| self.words.contains(word)).copied().collect(),
+            firsts: firsts.iter().filter(|word| self.words.contains(word)).cloned().collect(),
             ..self
         }
     }
@@ -113,7 +125,7 @@ impl TokenModel {
             if !text.is_empty() {
                 text.push(' ');
             }
-            text.push_str(list[index as usize]);
+            text.push_str(&list[index as usize]);
         }
     }
 }
@@ -157,6 +169,15 @@ mod tests {
             assert_eq!(count(&text(&model, tokens, None)), tokens);
         }
         assert!(text(&TokenModel::common(), 500, None).contains('e'));
+    }
+
+    #[test]
+    fn ids_are_words_too() {
+        let model = TokenModel::ids(1_000, 1_099);
+        let text = text(&model, 500, Some(7));
+        let ids = text.split(' ').map(|id| id.parse::<u32>().unwrap()).collect::<Vec<_>>();
+        assert_eq!((ids.len(), ids[0]), (500, 1_007));
+        assert!(ids.iter().all(|id| (1_000..1_100).contains(id)));
     }
 
     #[test]

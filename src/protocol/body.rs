@@ -22,6 +22,8 @@ pub struct BodyOptions {
     /// Whether the answer shall have exactly as many tokens as it may. Asked for in the way of the API; see
     /// [`Api::has_exact_length`].
     pub exact: bool,
+    /// Whether texts are ids of tokens, a blank between them, for an API that takes these ([`Api::takes_ids`]).
+    pub ids: bool,
     /// The name under which chat completions are told how long an answer may be.
     pub chat_limit: ChatLimit,
     /// Further keys. They win over all others, `messages` included; a table meets a table key by key, so that
@@ -78,6 +80,8 @@ pub(super) struct Asked<'a> {
 pub(super) enum Member<'a> {
     Value(Value),
     Text(Cow<'a, str>),
+    /// Ids of tokens, a blank between them.
+    Ids(Cow<'a, str>),
     Messages(Vec<&'a Message>),
     /// Messages as `responses` has them: what the model said is an item of output, or llama.cpp refuses it.
     Items(&'a [Message]),
@@ -99,6 +103,12 @@ impl<'a> Asked<'a> {
     /// What keeps a model from ending its answer by itself, where exact lengths are asked for.
     pub(super) fn ignore_eos(&self) -> Option<(&'static str, Member<'a>)> {
         self.options.exact.then(|| ("ignore_eos", Member::Value(true.into())))
+    }
+
+    /// The prompt of an API that takes it as it stands.
+    pub(super) fn prompt(&self) -> Member<'a> {
+        let text = self.text(self.messages);
+        if self.options.ids { Member::Ids(text) } else { Member::Text(text) }
     }
 
     /// The text of messages, an empty line between them.
@@ -157,6 +167,9 @@ impl Serialize for Member<'_> {
         match self {
             Member::Value(value) => value.serialize(serializer),
             Member::Text(text) => text.serialize(serializer),
+            Member::Ids(ids) => {
+                serializer.collect_seq(ids.split_ascii_whitespace().filter_map(|id| id.parse::<u32>().ok()))
+            }
             Member::Messages(messages) => {
                 let mut list = serializer.serialize_seq(Some(messages.len()))?;
                 for message in messages {

@@ -17,6 +17,7 @@ pub(super) const FORM: Form = Form {
     key: KeyHeader::Bearer,
     headers: &[],
     has_exact_length: true,
+    takes_ids: false,
     members,
     event: |json, parts| openai::read(json, parts, |json, parts| read_choice(json, parts, "delta")),
     document: |json, parts| openai::read(json, parts, |json, parts| read_choice(json, parts, "message")),

@@ -15,6 +15,7 @@ pub(super) const FORM: Form = Form {
     key: KeyHeader::Bearer,
     headers: &[],
     has_exact_length: true,
+    takes_ids: true,
     members,
     event: |json, parts| openai::read(json, parts, read_choice),
     document: |json, parts| openai::read(json, parts, read_choice),
@@ -24,7 +25,7 @@ pub(super) const FORM: Form = Form {
 };
 
 fn members<'a>(asked: &Asked<'a>) -> Vec<(&'static str, Member<'a>)> {
-    openai::members_around(asked, ("prompt", Member::Text(asked.text(asked.messages))), "max_tokens")
+    openai::members_around(asked, ("prompt", asked.prompt()), "max_tokens")
 }
 
 fn read_choice<'a>(json: &mut Reader<'a>, parts: &mut Parts<'a>) -> Read<()> {

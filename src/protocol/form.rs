@@ -21,6 +21,8 @@ pub(super) struct Form {
     pub(super) headers: &'static [(&'static str, &'static str)],
     /// Whether `exact` lengths can be asked for.
     pub(super) has_exact_length: bool,
+    /// Whether a prompt may be a list of token ids.
+    pub(super) takes_ids: bool,
     /// Members of a request, in order.
     pub(super) members: for<'a> fn(&Asked<'a>) -> Vec<(&'static str, Member<'a>)>,
     /// Reads an event of a stream.

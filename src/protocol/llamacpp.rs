@@ -18,6 +18,7 @@ pub(super) const FORM: Form = Form {
     key: KeyHeader::Bearer,
     headers: &[],
     has_exact_length: true,
+    takes_ids: true,
     members,
     event: read,
     document: read,
@@ -27,9 +28,11 @@ pub(super) const FORM: Form = Form {
 };
 
 fn members<'a>(asked: &Asked<'a>) -> Vec<(&'static str, Member<'a>)> {
-    let prompt = Member::Text(asked.text(asked.messages));
-    let mut members =
-        vec![asked.model(), ("prompt", prompt), ("n_predict", Member::Value(asked.max_tokens.into()))];
+    let mut members = vec![
+        asked.model(),
+        ("prompt", asked.prompt()),
+        ("n_predict", Member::Value(asked.max_tokens.into())),
+    ];
     members.extend(asked.ignore_eos());
     members.extend(asked.temperature());
     members.push(asked.stream());

@@ -21,6 +21,7 @@ pub(super) const FORM: Form = Form {
     key: KeyHeader::XApiKey,
     headers: &[("anthropic-version", "2023-06-01")],
     has_exact_length: false,
+    takes_ids: false,
     members,
     event: read_event,
     document: read_document,

@@ -101,6 +101,11 @@ impl Api {
         self.form().has_exact_length
     }
 
+    /// Whether a prompt may be a list of token ids.
+    pub fn takes_ids(self) -> bool {
+        self.form().takes_ids
+    }
+
     fn form(self) -> &'static Form {
         match self {
             Api::Chat => &chat::FORM,

@@ -19,6 +19,7 @@ pub(super) const CHAT: Form = Form {
     key: KeyHeader::Bearer,
     headers: &[],
     has_exact_length: false,
+    takes_ids: false,
     members: |asked| {
         let messages = Member::Messages(asked.messages.iter().collect());
         vec![asked.model(), ("messages", messages), asked.stream(), options(asked)]

@@ -20,6 +20,7 @@ pub(super) const FORM: Form = Form {
     key: KeyHeader::Bearer,
     headers: &[],
     has_exact_length: true,
+    takes_ids: false,
     members,
     event: read_event,
     document: read_document,

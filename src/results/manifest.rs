@@ -360,7 +360,7 @@ pub struct LengthsEntry {
     /// The workload's name.
     pub workload: String,
     /// Where its words come from: `common` (those that are one token in every common vocabulary), `tokenizer` (the
-    /// scenario's file), `endpoint` (the server's).
+    /// scenario's file), `endpoint` (the server's), or `ids` where prompts are lists of them.
     pub words: String,
     /// Tokens that template and instructions add, as the server counts; none where it does not say.
     pub overhead_tokens: Option<u64>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::fold::ALL;
 use crate::stats::metrics::metric;
-use crate::stats::objective::{Answer, Bound, Over};
+use crate::stats::objective::{Answer, Bound, Over, Points};
 use crate::stats::verdict::{Finding, FindingKind, Severity};
 use crate::stats::{Judgement, Objective, SummaryRow};
 
@@ -26,6 +26,9 @@ pub struct ObjectiveEntry {
     pub unit: String,
     /// Which requests count.
     pub over: Over,
+    /// At which points of a sweep it must hold.
+    #[serde(default)]
+    pub points: Points,
     /// Name of its phase; none for every measured one.
     pub phase: Option<String>,
     /// Name of its workload; none for all together.
@@ -81,6 +84,7 @@ impl From<&Objective> for ObjectiveEntry {
             at_least,
             unit: metric(objective.tag()).map_or("", |metric| metric.unit.name()).to_owned(),
             over: objective.over(),
+            points: objective.points(),
             phase: objective.phase().map(str::to_owned),
             workload: objective.workload().map(str::to_owned),
             judged: Vec::new(),
@@ -94,6 +98,7 @@ impl ObjectiveEntry {
         let bound = self.at_most.map(Bound::AtMost).or(self.at_least.map(Bound::AtLeast))?;
         let objective = Objective::new(&self.metric, &self.statistic, bound, self.over).ok()?;
         let objective = self.phase.iter().fold(objective, |objective, name| objective.in_phase(name));
+        let objective = objective.at_points(self.points);
         Some(self.workload.iter().fold(objective, |objective, name| objective.for_workload(name)))
     }
 
@@ -117,7 +122,16 @@ impl ObjectiveEntry {
 
 /// Whether one of them was missed.
 pub fn any_fails(objectives: &[ObjectiveEntry]) -> bool {
-    objectives.iter().flat_map(|objective| &objective.judged).any(|judged| judged.answer == Answer::Fail)
+    objectives.iter().any(is_missed)
+}
+
+/// Whether one that must hold at all points was missed at any.
+pub fn any_fails_at_a_point(objectives: &[ObjectiveEntry]) -> bool {
+    objectives.iter().any(|objective| objective.points == Points::All && is_missed(objective))
+}
+
+fn is_missed(objective: &ObjectiveEntry) -> bool {
+    objective.judged.iter().any(|judged| judged.answer == Answer::Fail)
 }
 
 /// A finding for each phase in which some are undetermined.

@@ -43,7 +43,7 @@ pub enum WordSource<'a> {
 pub struct Calibration {
     /// The workload's name.
     pub workload: String,
-    /// Where its words come from: `common`, `tokenizer`, `endpoint`.
+    /// Where its words come from: `common`, `tokenizer`, `endpoint`, `ids`.
     pub source: &'static str,
     /// Tokens that template and instructions add, and to a needle's prompt what its text was not known to have; `None`
     /// where the server does not count.
@@ -150,10 +150,23 @@ impl Calibrator<'_> {
         if !forms.iter().any(Form::has_lengths) {
             return Ok(Vec::new());
         }
-        let (model, source) = self.words(words, notes).await?;
+        let of_ids = |form: &Form| match &form.prompts {
+            Prompts::Tokens { ids, .. } => *ids,
+            _ => None,
+        };
+        // Ids need no words.
+        let (model, source) = match forms.iter().any(|form| form.has_lengths() && of_ids(form).is_none()) {
+            true => self.words(words, notes).await?,
+            false => (TokenModel::common(), "common"),
+        };
         let mut known: Vec<(BodyOptions, System, bool, Option<Fit>)> = Vec::new();
         let mut calibrations = Vec::new();
         for form in forms.iter_mut().filter(|form| form.has_lengths()) {
+            let ids = of_ids(form);
+            let (model, source) = match ids {
+                Some(ids) => (&TokenModel::ids(ids.min, ids.max), "ids"),
+                None => (&model, source),
+            };
             let kind = (form.options.clone(), form.system.clone(), form.cache == CachePolicy::Cold);
             let same = known
                 .iter()
@@ -163,7 +176,7 @@ impl Calibrator<'_> {
                 None => {
                     let plain = Form {
                         // What a prefix adds is known, and a long one would be probed at length.
-                        prompts: Prompts::Tokens { prefix_tokens: 0 },
+                        prompts: Prompts::Tokens { prefix_tokens: 0, ids },
                         measure: Some(Measure::of(model.clone())),
                         ..form.clone()
                     };
@@ -179,7 +192,7 @@ impl Calibrator<'_> {
                 }
             };
             known.push((kind.0, kind.1, kind.2, fit));
-            let Some(mut calibration) = settle(form, &model, source, fit, notes)? else { continue };
+            let Some(mut calibration) = settle(form, model, source, fit, notes)? else { continue };
             if let Prompts::Needle(_) = form.prompts {
                 let counted = match words {
                     WordSource::Tokenizer(tokenizer) => Filler::counted(Arc::clone(tokenizer)),

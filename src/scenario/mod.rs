@@ -41,7 +41,7 @@ pub use phase::{
     Also, History, Load, Margin, Phase, PhaseLoad, Recording, Requests, Rhythm, SessionForm, StopRules,
     WhenFull,
 };
-pub use prompt::{CachePolicy, Popularity, SharedPrefix, SystemText, TokenPrompts, TokenizerSource};
+pub use prompt::{CachePolicy, IdRange, Popularity, SharedPrefix, SystemText, TokenPrompts, TokenizerSource};
 pub use read::Template;
 pub use reference::reference;
 pub use resolved::{explained, resolved};

@@ -4,7 +4,7 @@ use super::fields::Fields;
 use super::values::Field;
 use super::{Phase, Workload};
 use crate::stats::metrics::{Metric, Source, metric};
-use crate::stats::objective::{Bound, Over};
+use crate::stats::objective::{Bound, Over, Points};
 use crate::stats::{Objective, Slo};
 
 /// Reads one table; `None` where something is missing or wrong, which is reported. Names are checked where phases and
@@ -17,6 +17,7 @@ pub(super) fn read(
     let tag = fields.value("metric", Field::choice).and_then(|index| Objective::METRICS.get(index).copied());
     let percentile = fields.own("percentile", Field::percentile);
     let over = fields.value("over", Field::choice).and_then(|index| Over::ALL.get(index).copied());
+    let points = fields.value("points", Field::choice).and_then(|index| Points::ALL.get(index).copied());
     let phase = phase(fields, phases);
     let workload = workload(fields, workloads);
     let metric = metric(tag?)?;
@@ -41,7 +42,7 @@ pub(super) fn read(
         (true, percentile) => Objective::percentile(metric.tag, percentile?, bound?, over?),
         (false, _) => Objective::new(metric.tag, "value", bound?, over?),
     };
-    let objective = objective.ok()?;
+    let objective = objective.ok()?.at_points(points?);
     let objective = phase?.into_iter().fold(objective, |objective, name| objective.in_phase(&name));
     Some(workload?.into_iter().fold(objective, |objective, name| objective.for_workload(&name)))
 }

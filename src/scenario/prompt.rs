@@ -11,6 +11,22 @@ pub struct TokenPrompts {
     pub tokens: Distribution,
     /// What prompts begin with alike.
     pub shared_prefix: Option<SharedPrefix>,
+    /// The ids that are drawn where prompts are lists of token ids; `None` where they are text.
+    pub ids: Option<IdRange>,
+}
+
+/// Ids of tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdRange {
+    /// The least.
+    pub min: u32,
+    /// The largest, included.
+    pub max: u32,
+}
+
+impl IdRange {
+    /// Fewest ids that prompts are made of: with fewer, blocks of tokens would repeat.
+    pub const FEWEST: u64 = 64;
 }
 
 /// Beginnings that prompts share.

@@ -237,6 +237,17 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
         let at = top.table("target").and_then(|target| target.place("connections"));
         top.problems.error(at, message, "use `load.closed` in every phase, or another value");
     }
+    let is_of_ids = |workload: &Workload| matches!(&workload.prompt, PromptSource::Tokens(prompts) if prompts.ids.is_some());
+    if let (Some(target), Some(workloads)) = (&target, &workloads)
+        && !target.api.takes_ids()
+        && let Some(workload) = workloads.iter().find(|workload| is_of_ids(workload))
+    {
+        let (api, name) = (target.api.name(), &workload.name);
+        let message = format!("`api = \"{api}\"` takes no token ids, which workload `{name}` sends");
+        let at = top.table("target").and_then(|target| target.place("api"));
+        let help = "use `api = \"completions\"` or `\"llamacpp\"`, or leave `ids` out";
+        top.problems.error(at, message, help);
+    }
     let sweep = top.has("sweep").then(|| {
         let fields = top.table("sweep")?;
         Some(sweep::sweep(&fields, &document.set)?.sweep)
@@ -599,6 +610,9 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
         }
         _ => {}
     }
+    if matches!(&prompt, PromptSource::Tokens(prompts) if prompts.ids.is_some()) {
+        check_ids(fields, session.as_ref());
+    }
     if let Some(session) = &session {
         check_session(fields, session, &mut prompt);
         check_context(fields, session, &prompt, &max_tokens);
@@ -626,6 +640,19 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
 fn says_dataset(fields: &Fields<'_>) -> bool {
     !fields.holds_table("max_tokens")
         && fields.peek("max_tokens", Field::text).is_some_and(|text| text == "dataset")
+}
+
+/// A prompt of ids is a list of them and nothing else.
+fn check_ids(fields: &Fields<'_>, session: Option<&SessionForm>) {
+    if fields.has("system") {
+        let message = "a prompt of token ids has no room for a text before it";
+        fields.problems.error(fields.place("system"), message, "use `shared_prefix`, or leave `ids` out");
+    }
+    if session.is_some_and(|session| session.history != History::None) {
+        let message = "a prompt of token ids cannot carry answers, which are texts";
+        let help = "set `history = \"none\"`, or leave `ids` out";
+        fields.problems.error(fields.place("session"), message, help);
+    }
 }
 
 /// Rows can say how many turns a conversation has and what was answered; made-up text cannot.

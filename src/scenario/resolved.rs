@@ -282,6 +282,10 @@ fn write_score(out: &mut Lines, rule: &Rule) {
 
 fn write_tokens(out: &mut Lines<'_>, prompts: &TokenPrompts) {
     lengths::write(out, "prompt.synthetic.tokens", &prompts.tokens);
+    if let Some(ids) = &prompts.ids {
+        out.put("prompt.synthetic.ids.min", ids.min);
+        out.put("prompt.synthetic.ids.max", ids.max);
+    }
     let Some(prefix) = &prompts.shared_prefix else { return };
     let key = |name: &str| format!("prompt.synthetic.shared_prefix.{name}");
     out.put(&key("tokens"), prefix.tokens);
@@ -316,6 +320,7 @@ fn write_objective(out: &mut Lines, objective: &Objective) {
     out.maybe("phase", objective.phase().map(quoted));
     out.maybe("workload", objective.workload().map(quoted));
     out.put("over", quoted(objective.over().name()));
+    out.put("points", quoted(objective.points().name()));
 }
 
 /// Text under construction.

@@ -14,6 +14,7 @@ pub struct Objective {
     over: Over,
     phase: Option<String>,
     workload: Option<String>,
+    points: Points,
 }
 
 /// The side on which a figure must lie. The bound itself holds.
@@ -45,6 +46,30 @@ impl Over {
         match self {
             Over::All => "all",
             Over::Ok => "ok",
+        }
+    }
+}
+
+/// At which points of a sweep an objective must hold for the sweep to have met it. Each point is judged either way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Points {
+    /// At none: some are there to miss it.
+    #[default]
+    None,
+    /// At every one.
+    All,
+}
+
+impl Points {
+    /// Both, in the order of names in scenarios.
+    pub const ALL: [Points; 2] = [Points::None, Points::All];
+
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Points::None => "none",
+            Points::All => "all",
         }
     }
 }
@@ -197,7 +222,16 @@ impl Objective {
         }
         let statistic = statistic.to_owned();
         let (tag, metric) = (plain.tag, metric.tag);
-        Ok(Objective { tag, metric, statistic, bound, over, phase: None, workload: None })
+        Ok(Objective {
+            tag,
+            metric,
+            statistic,
+            bound,
+            over,
+            phase: None,
+            workload: None,
+            points: Points::None,
+        })
     }
 
     /// The same for a percentile.
@@ -223,6 +257,17 @@ impl Objective {
     #[must_use]
     pub fn for_workload(self, name: &str) -> Objective {
         Objective { workload: Some(name.to_owned()), ..self }
+    }
+
+    /// Holds of a sweep where it does at these points.
+    #[must_use]
+    pub fn at_points(self, points: Points) -> Objective {
+        Objective { points, ..self }
+    }
+
+    /// At which points of a sweep it must hold.
+    pub fn points(&self) -> Points {
+        self.points
     }
 
     /// Tag of the metric asked of.

@@ -221,6 +221,31 @@ fn prompts_with_needles_are_as_many_tokens_as_they_say_however_the_server_counts
 }
 
 #[test]
+fn prompts_of_token_ids_have_their_length_where_the_api_takes_them() {
+    let sandbox = Sandbox::with(
+        "name = \"ids\"\nseed = 3\ntarget.sim.profile = \"7b-24gb\"\ntarget.api = \"completions\"\n\
+         [[workload]]\nname = \"w\"\nprompt.synthetic.tokens.uniform = { min = 600, max = 900 }\n\
+         prompt.synthetic.ids = { min = 1000, max = 30000 }\n\
+         prompt.synthetic.shared_prefix = { tokens = 512, fill = true }\noutput.max_tokens = 4\n\
+         [[phase]]\nname = \"p\"\nrequests = 12\nload.closed = 1\n",
+    );
+    sandbox.tonnage(&["rehearse", "x.toml", "--out", "a"]).expect(0);
+    let results = Results::at(sandbox.path("a"));
+    let rows = results.rows("requests.csv");
+    assert_eq!(rows.len(), 12);
+    for row in &rows {
+        assert_eq!(
+            (&row["outcome"], &row["prompt_tokens"]),
+            (&"ok".to_owned(), &row["prompt_tokens_planned"])
+        );
+        assert_eq!((row["cached_tokens"].as_str(), row["eligible_tokens"].as_str()), ("512", "512"));
+    }
+    assert_eq!(results.manifest()["lengths"][0]["words"], "ids");
+    let refused = sandbox.tonnage(&["check", "x.toml", "--set", "target.api=chat"]).expect(2);
+    refused.says(&["takes no token ids"]);
+}
+
+#[test]
 fn c096_a_prompt_and_its_answer_fill_the_context_to_the_last_token() {
     let sandbox = Sandbox::with(
         "name = \"full\"\nseed = 1\ntarget.sim.profile = \"7b-24gb\"\n\

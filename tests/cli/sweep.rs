@@ -43,6 +43,22 @@ key = "phase.steady.load.closed.users"
 values.geometric = { from = 1, to = 4, factor = 4 }
 "#;
 
+#[test]
+fn an_objective_of_all_points_that_one_misses_ends_a_sweep_with_its_exit_code() {
+    // Eight hundred words take longer than fifty, and than the bound between.
+    let bounded = |at_most: &str, points: &str| {
+        let objective = "\n[[objective]]\nmetric = \"ttft\"\npercentile = 50\n";
+        format!("{LADDER}{objective}at_most = \"{at_most}\"\npoints = \"{points}\"\n")
+            .replace("duration = \"4s\"", "duration = \"8s\"")
+    };
+    let (_kept, results) = rehearsed(&bounded("20ms", "none"), &[]);
+    let told: BTreeSet<_> = results.rows("points.csv").iter().map(|row| row["objectives"].clone()).collect();
+    assert!(told.contains("fail") && told.contains("pass"), "{told:?}");
+    rehearsed(&bounded("200ms", "all"), &[]);
+    let missed = Sandbox::with(&bounded("20ms", "all"));
+    missed.tonnage(&["rehearse", "x.toml", "--out", "r"]).expect(5);
+}
+
 fn key(row: &Row) -> (String, String) {
     (row["point"].clone(), row["repeat"].clone())
 }

@@ -191,7 +191,8 @@ impl Stage {
                 (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
                 (PromptSource::Needle(form), _) => Prompts::Needle(form.into()),
                 (PromptSource::Tokens(prompts), _) => {
-                    Prompts::Tokens { prefix_tokens: prompts.shared_prefix.map_or(0, |prefix| prefix.tokens) }
+                    let prefix_tokens = prompts.shared_prefix.map_or(0, |prefix| prefix.tokens);
+                    Prompts::Tokens { prefix_tokens, ids: prompts.ids }
                 }
                 (_, dataset) => Prompts::Rows(Arc::clone(&dataset.as_ref().unwrap().1)),
             },

@@ -17,7 +17,7 @@ fn form(prompts: Prompts, system: System, cache: CachePolicy) -> Form {
 }
 
 fn tokens(prefix_tokens: u64) -> Prompts {
-    Prompts::Tokens { prefix_tokens }
+    Prompts::Tokens { prefix_tokens, ids: None }
 }
 
 /// The words of a request, of every message.

@@ -62,6 +62,13 @@ at_least = "99%""#,
             "Which requests a latency is taken of: `all`, from the time they were due, failed and dropped ones as \
              infinitely late; or those that ended `ok`, from the time they were sent.",
         ),
+        key(
+            "points",
+            Kind::Choice(&["none", "all"]),
+            Fallback::Value(r#""none""#),
+            r#""all""#,
+            "At which points of a sweep it must hold, so that exit code 5 is avoided. It is judged at each of them either way.",
+        ),
     ],
 };
 

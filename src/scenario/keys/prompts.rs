@@ -61,6 +61,39 @@ prompt.synthetic.tokens.lognormal = { median = 8000, sigma = 0.8, max = "120Ki" 
             "{ tokens = 2048, groups = 16 }",
             "What prompts begin with alike.",
         ),
+        key(
+            "ids",
+            Kind::Table("workload.prompt.synthetic.ids"),
+            Fallback::None("prompts are text"),
+            "{ min = 1000, max = 30000 }",
+            "Prompts are lists of token ids, for `api = \"completions\"` and `\"llamacpp\"`: no tokenizer has a part \
+             in their length.",
+        ),
+    ],
+};
+
+pub(super) const IDS: Table = Table {
+    path: "workload.prompt.synthetic.ids",
+    doc: "The token ids that prompts are drawn from. Common vocabularies have their special tokens below 1000 or above \
+          30000.",
+    example: r#"[target]
+url = "http://127.0.0.1:8000"
+api = "completions"
+
+[[workload]]
+name = "documents"
+prompt.synthetic.tokens = 4096
+prompt.synthetic.ids = { min = 1000, max = 30000 }"#,
+    one_of: &[],
+    keys: &[
+        key("min", Kind::Integer { min: 0, max: 10_000_000 }, Fallback::Value("1000"), "1000", "The least."),
+        key(
+            "max",
+            Kind::Integer { min: 0, max: 10_000_000 },
+            Fallback::Value("30000"),
+            "30000",
+            "The largest, included; of the model's vocabulary, and at least 63 above `min`.",
+        ),
     ],
 };
 

@@ -11,6 +11,7 @@ use super::super::values::{Field, Refusal};
 use super::sweep::path;
 use crate::diagnostic::Diagnostics;
 use crate::stats::Objective;
+use crate::stats::objective::Points;
 
 /// A search with the key it sets.
 pub(super) struct Hunt {
@@ -123,6 +124,11 @@ pub(super) fn check(fields: &Fields<'_>, capacity: &Capacity, phases: &[Phase], 
         );
         let help = "bound a percentile, or a share like `success` or `attainment` above 0 % and below 100 %";
         problems.error(place, message, help);
+    }
+    if objectives.iter().any(|objective| objective.points() == Points::All) {
+        let message =
+            "an objective is to hold at all points, and a search looks for those at which it does not";
+        problems.error(place, message, "leave `points` out");
     }
     let mut measured = phases.iter().filter(|phase| phase.measure);
     let (Some(phase), None) = (measured.next(), measured.next()) else {

@@ -6,7 +6,7 @@ use crate::scenario::fields::Fields;
 use crate::scenario::source;
 use crate::scenario::values::{Field, Refusal};
 use crate::scenario::{
-    CachePolicy, NeedleForm, Popularity, PromptSource, SharedPrefix, SystemText, TokenPrompts,
+    CachePolicy, IdRange, NeedleForm, Popularity, PromptSource, SharedPrefix, SystemText, TokenPrompts,
     TokenizerSource,
 };
 
@@ -52,12 +52,24 @@ fn synthetic(fields: &Fields<'_>) -> Option<PromptSource> {
             let help = "give the whole length in tokens: `tokens` instead of `words`";
             fields.problems.error(fields.place("shared_prefix"), message, help);
         }
+        if fields.has("ids") {
+            let help = "give the length in tokens: `tokens` instead of `words`";
+            fields.problems.error(
+                fields.place("ids"),
+                "ids are tokens, and the prompt is counted in words",
+                help,
+            );
+        }
         let words = fields.value("words", Field::integer)?;
         return Some(PromptSource::Synthetic { words });
     }
     let tokens = if fields.has("tokens") { distribution(fields, "tokens") } else { None };
     let shared_prefix = match fields.has("shared_prefix") {
         true => Some(shared_prefix(&fields.table("shared_prefix")?)?),
+        false => None,
+    };
+    let ids = match fields.has("ids") {
+        true => Some(id_range(&fields.table("ids")?)?),
         false => None,
     };
     let tokens = tokens?;
@@ -73,7 +85,18 @@ fn synthetic(fields: &Fields<'_>) -> Option<PromptSource> {
         fields.problems.error(fields.place("shared_prefix"), message, help);
         return None;
     }
-    Some(PromptSource::Tokens(TokenPrompts { tokens, shared_prefix }))
+    Some(PromptSource::Tokens(TokenPrompts { tokens, shared_prefix, ids }))
+}
+
+fn id_range(fields: &Fields<'_>) -> Option<IdRange> {
+    let (min, max) = (fields.value("min", Field::integer), fields.value("max", Field::integer));
+    let (min, max) = (min?, max?);
+    if max < min || max - min + 1 < IdRange::FEWEST {
+        let message = format!("prompts need at least {} ids to differ", IdRange::FEWEST);
+        fields.problems.error(fields.place("max"), message, "lower `min`, or raise `max`");
+        return None;
+    }
+    Some(IdRange { min: u32::try_from(min).ok()?, max: u32::try_from(max).ok()? })
 }
 
 fn shared_prefix(fields: &Fields<'_>) -> Option<SharedPrefix> {

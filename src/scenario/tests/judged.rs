@@ -90,33 +90,39 @@ fn objectives_written_out_are_read_again_as_they_were() {
     phase = "p"
     workload = "w"
     over = "ok"
+    points = "none"
 
     [[objective]]
     metric = "e2e"
     percentile = 50
     at_most = "1s500ms"
     over = "all"
+    points = "none"
 
     [[objective]]
     metric = "attainment"
     at_least = 0.995
     over = "all"
+    points = "none"
 
     [[objective]]
     metric = "output_throughput"
     at_least = "500/s"
     over = "all"
+    points = "none"
 
     [[objective]]
     metric = "output_tokens"
     percentile = 90
     at_least = 1024
     over = "all"
+    points = "none"
 
     [[objective]]
     metric = "reconnects"
     at_most = 3
     over = "all"
+    points = "none"
     "#);
 }
 

@@ -49,7 +49,7 @@ fn workload(text: &str) -> Workload {
 #[test]
 fn prompts_of_tokens_and_what_they_share_are_read_and_written_back() {
     let prompt = |shared_prefix| {
-        PromptSource::Tokens(TokenPrompts { tokens: Distribution::Fixed(8_192), shared_prefix })
+        PromptSource::Tokens(TokenPrompts { tokens: Distribution::Fixed(8_192), shared_prefix, ids: None })
     };
     assert_eq!(workload("prompt.synthetic.tokens = \"8Ki\"").prompt, prompt(None));
     let prefix = |popularity| Some(SharedPrefix { tokens: 2_048, groups: 16, popularity, fill: true });
