@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 
 use tonnage::clock::Clock;
 use tonnage::record::{Outcome, Planned, RequestRecord};
-use tonnage::results::manifest::{ClockKind, FORMAT, PhaseEntry, State, Timeouts, WorkloadEntry};
+use tonnage::results::manifest::{
+    ClockKind, FORMAT, PhaseEntry, ServerEntry, State, Timeouts, WorkloadEntry,
+};
 use tonnage::results::{Manifest, Place, RequestRow, Writer, reader};
 use tonnage::seed::Seed;
 use tonnage::stats::{Slo, Thresholds};
@@ -96,6 +98,7 @@ fn manifest(rows: u64) -> Manifest {
         salt: None,
         target: String::new(),
         model: None,
+        serving: ServerEntry::default(),
         clock: ClockKind::Virtual,
         stamps: None,
         origin_monotonic_ns: None,

@@ -15,7 +15,7 @@ use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{self, json, terminal};
 use crate::results::manifest::{
     ClientEntry, ClockKind, FORMAT, Host, LeftOut, LengthsEntry, PageEntry, PhaseEntry, PointEntry,
-    PointState, ResumeEntry, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
+    PointState, ResumeEntry, ServerEntry, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
 use crate::results::objectives::{ObjectiveEntry, any_fails, any_fails_at_a_point, undetermined};
@@ -31,6 +31,8 @@ use crate::stats::{Analysis, AnalysisRow, SummaryRow, Verdict};
 pub(super) struct Facts<'a> {
     pub(super) prepared: &'a Prepared,
     pub(super) model: String,
+    /// What the server says of itself.
+    pub(super) serving: ServerEntry,
     pub(super) clock: ClockKind,
     pub(super) stamps: &'static str,
     /// A simulated server answered.
@@ -155,6 +157,7 @@ impl<'a> Facts<'a> {
                 Endpoint::Sim { profile, .. } => format!("sim {profile}"),
             },
             model: Some(self.model.clone()),
+            serving: self.serving.clone(),
             clock: self.clock,
             stamps: Some(self.stamps.to_owned()),
             origin_monotonic_ns: None,

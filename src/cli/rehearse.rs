@@ -20,7 +20,7 @@ use super::{answers, scraping, sim, target};
 use crate::client::{Client, Connector};
 use crate::clock::Clock;
 use crate::protocol::Api;
-use crate::results::manifest::ClockKind;
+use crate::results::manifest::{ClockKind, ServerEntry};
 use crate::run::ahead::Source;
 use crate::run::stop::{Stop, StopSwitch};
 use crate::run::{Run, Sink};
@@ -68,6 +68,7 @@ async fn rehearse(
     let facts = Facts {
         prepared,
         model: link.model.clone(),
+        serving: link.serving.clone(),
         clock: ClockKind::Virtual,
         stamps: link.client.stamp_source().name(),
         simulated: true,
@@ -87,6 +88,8 @@ struct Link {
     url: TargetUrl,
     client: Rc<Client>,
     model: String,
+    /// What the server says of itself.
+    serving: ServerEntry,
 }
 
 impl Link {
@@ -113,8 +116,8 @@ impl Link {
             ours
         });
         let client = Rc::new(target::client(clock, connector, &url, prepared)?);
-        let model = target::find_model(&client, clock, &url, target, true).await?;
-        Ok(Link { target: target.clone(), url, client, model })
+        let (model, serving) = target::find_model(&client, clock, &url, target, true).await?;
+        Ok(Link { target: target.clone(), url, client, model, serving })
     }
 }
 

@@ -21,7 +21,7 @@ use crate::blocks::KnownPrompt;
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::plan::composer::Composer;
-use crate::results::manifest::{ClockKind, LengthsEntry};
+use crate::results::manifest::{ClockKind, LengthsEntry, ServerEntry};
 use crate::run::Run;
 use crate::run::ahead::Source;
 use crate::run::stop::{Stop, StopSwitch};
@@ -83,6 +83,7 @@ impl Measuring<'_> {
         let facts = Facts {
             prepared: self.prepared,
             model: link.model.clone(),
+            serving: link.serving.clone(),
             clock: ClockKind::Real,
             stamps: link.client.stamp_source().name(),
             simulated: link.server.embedded.is_some(),
@@ -126,6 +127,8 @@ struct Link {
     server: Server,
     client: Rc<Client>,
     model: String,
+    /// What the server says of itself.
+    serving: ServerEntry,
 }
 
 impl Link {
@@ -133,8 +136,8 @@ impl Link {
         let target = &prepared.scenario.target;
         let connector = target::connector(&server.url, target).await?;
         let client = Rc::new(target::client(clock, connector, &server.url, prepared)?);
-        let model = target::find_model(&client, clock, &server.url, target, quiet).await?;
-        Ok(Link { target: target.clone(), server, client, model })
+        let (model, serving) = target::find_model(&client, clock, &server.url, target, quiet).await?;
+        Ok(Link { target: target.clone(), server, client, model, serving })
     }
 
     /// Goes over to another server where this run is for another, and prepares it.

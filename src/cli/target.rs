@@ -12,7 +12,9 @@ use crate::client::preflight::{Models, NotReady};
 use crate::client::{Client, Connector, Settings};
 use crate::clock::Clock;
 use crate::plan::shard::Shard;
+use crate::protocol::Api;
 use crate::record::Outcome;
+use crate::results::manifest::ServerEntry;
 use crate::scenario::{Connections, Http, Load, Scenario, Scheme, Target, TargetUrl, TlsOptions, Transport};
 use crate::units::write_duration;
 
@@ -100,18 +102,25 @@ pub(super) async fn connector(url: &TargetUrl, target: &Target) -> Result<Connec
     })
 }
 
-/// Waits until the target is ready, at most as long as it may take, and says which model to ask for.
+/// Models of a longer list are not kept.
+const MOST_MODELS: usize = 100;
+
+/// Waits until the target is ready, at most as long as it may take, and says which model to ask for and what serves it.
 pub(super) async fn find_model(
     client: &Client,
     clock: &Clock,
     url: &TargetUrl,
     target: &Target,
     quiet: bool,
-) -> Result<String, Failure> {
+) -> Result<(String, ServerEntry), Failure> {
     let at = url.origin();
     let listed = ready(client, clock, &at, target.transport.ready_within, quiet).await?;
     let stated = target.model.as_deref();
-    match (stated, listed) {
+    let models = match &listed {
+        Models::Listed(names) => names.iter().take(MOST_MODELS).cloned().collect(),
+        Models::Unlisted => Vec::new(),
+    };
+    let model = match (stated, listed) {
         (Some(model), _) => Ok(model.to_owned()),
         (None, Models::Listed(names)) if names.len() == 1 => Ok(names[0].clone()),
         (None, Models::Listed(names)) if names.is_empty() => Err(Failure::usage(format!(
@@ -126,6 +135,16 @@ pub(super) async fn find_model(
             "{at} has no list of models at {}, and the scenario names none\n  help: set target.model",
             url.join(target.api.models_path())
         ))),
+    }?;
+    let software = client.software(&version_path(url, target.api)).await;
+    Ok((model, ServerEntry { version: software.version, header: software.header, models }))
+}
+
+/// Where servers tell their version.
+fn version_path(url: &TargetUrl, api: Api) -> String {
+    match api {
+        Api::Ollama => url.join("/api/version"),
+        _ => format!("{}/version", url.base_path.trim_end_matches("/v1")),
     }
 }
 

@@ -26,7 +26,7 @@ pub use answer::{Answer, Failure, Generated, Texts, ToolCall};
 pub use body::{BodyOptions, ChatLimit};
 pub use decoder::{Decoder, Step};
 pub use failure::{ERROR_LIMIT_CHARS, error_message};
-pub use models::model_names;
+pub use models::{model_names, version};
 pub use template::Layouts;
 
 use crate::wire::Framing;

@@ -1,4 +1,4 @@
-//! Lists of models, as servers give them.
+//! Lists of models and versions, as servers give them.
 
 use serde_json::Value;
 
@@ -14,6 +14,18 @@ pub fn model_names(body: &[u8]) -> Option<Vec<String>> {
     };
     names("data", "id").or_else(|| names("models", "name"))
 }
+
+/// The version in `body`, as vLLM, SGLang and Ollama tell it (`{"version": "0.11.0"}`); `None` where it is no such answer,
+/// or no short text.
+pub fn version(body: &[u8]) -> Option<String> {
+    let answer = serde_json::from_slice::<Value>(body).ok()?;
+    let version = answer.get("version")?.as_str()?;
+    let is_sound = !version.is_empty() && version.len() <= LONGEST_VERSION;
+    (is_sound && !version.contains(char::is_control)).then(|| version.to_owned())
+}
+
+/// The longest text that is taken for a version, in bytes.
+const LONGEST_VERSION: usize = 200;
 
 #[cfg(test)]
 mod tests {
@@ -31,5 +43,17 @@ mod tests {
         assert_eq!(list(r#"{"models":[{"name":"x"}],"data":[{"id":"a"}]}"#), names(&["a"]));
         assert_eq!(list(r#"{"data":[]}"#), names(&[]));
         assert_eq!((list("{}"), list("<html>"), list(r#"{"data":1}"#)), (None, None, None));
+    }
+
+    #[test]
+    fn a_version_is_a_short_text() {
+        let of = |body: &str| version(body.as_bytes());
+        assert_eq!(of(r#"{"version":"0.11.0rc2"}"#).as_deref(), Some("0.11.0rc2"));
+        assert_eq!(
+            (of(r#"{"version":3}"#), of(r#"{"version":""}"#), of("<html>"), of("{}")),
+            (None, None, None, None)
+        );
+        assert_eq!(of(r#"{"version":"a\nb"}"#), None);
+        assert_eq!(of(&format!(r#"{{"version":"{}"}}"#, "9".repeat(201))), None);
     }
 }

@@ -31,7 +31,8 @@ const COMPARED: [(&str, &str); 14] = [
 
 /// Keys of a scenario that may differ between runs of the same load: where it goes, what it is called, and what is
 /// asked of it.
-const FREE: [&str; 8] = ["name", "seed", "about", "target", "slo", "objective", "results", "server"];
+const FREE: [&str; 9] =
+    ["name", "seed", "about", "target", "slo", "objective", "results", "server", "verdict"];
 
 /// A folder as far as a comparison needs it.
 pub struct Compared<'a> {
@@ -213,6 +214,13 @@ fn manifest_differences(base: &Manifest, new: &Manifest) -> Vec<String> {
     };
     add("model", base.model.as_ref(), new.model.as_ref());
     add("target", Some(&base.target), Some(&new.target));
+    add("server version", base.serving.version.as_ref(), new.serving.version.as_ref());
+    add("server header", base.serving.header.as_ref(), new.serving.header.as_ref());
+    let models = |manifest: &Manifest| {
+        let models = &manifest.serving.models;
+        (!models.is_empty()).then(|| models.join(", "))
+    };
+    add("models", models(base).as_ref(), models(new).as_ref());
     add("tonnage", Some(&base.tool_version), Some(&new.tool_version));
     let names: BTreeSet<&String> = base.about.keys().chain(new.about.keys()).collect();
     for name in names {

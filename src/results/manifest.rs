@@ -50,6 +50,9 @@ pub struct Manifest {
     pub target: String,
     /// The model asked for.
     pub model: Option<String>,
+    /// What the server said of itself before the run.
+    #[serde(default)]
+    pub serving: ServerEntry,
     /// Which clock ran.
     pub clock: ClockKind,
     /// Where times of rows come from: `kernel`, `read`, `virtual`.
@@ -107,6 +110,17 @@ pub struct Manifest {
     /// Each time that an interrupted sweep was taken up again.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumed: Vec<ResumeEntry>,
+}
+
+/// What a server says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerEntry {
+    /// Its version; none where it does not tell.
+    pub version: Option<String>,
+    /// Its `server` header.
+    pub header: Option<String>,
+    /// The models it lists, the first hundred.
+    pub models: Vec<String>,
 }
 
 /// A run of a sweep that has ended.
@@ -588,6 +602,7 @@ pub(crate) mod tests {
             salt: None,
             target: "http://127.0.0.1:8000".to_owned(),
             model: Some("tiny".to_owned()),
+            serving: ServerEntry::default(),
             clock: ClockKind::Real,
             stamps: Some("read".to_owned()),
             origin_monotonic_ns: Some(123_456_789),
@@ -668,6 +683,11 @@ pub(crate) mod tests {
           "salt": null,
           "target": "http://127.0.0.1:8000",
           "model": "tiny",
+          "serving": {
+            "version": null,
+            "header": null,
+            "models": []
+          },
           "clock": "real",
           "stamps": "read",
           "origin_monotonic_ns": 123456789,

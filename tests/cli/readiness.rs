@@ -6,6 +6,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use nix::sys::socket::{Backlog, listen};
 use tokio::net::TcpSocket;
 
+use super::results::Results;
 use super::sandbox::{Sandbox, eventually};
 use super::server::{Reply, Server, models};
 
@@ -65,4 +66,38 @@ fn a_server_that_stays_away_ends_the_run_with_exit_code_3() {
         ended.says(&[&format!("http://{address} cannot be reached{limit}: connection refused by {address}")]);
         assert!(!sandbox.has("results"));
     }
+}
+
+#[test]
+fn what_the_server_says_of_itself_is_kept_and_compared() {
+    let serving = |version: &'static str| {
+        Server::bare(move |request| match request.line.as_str() {
+            line if line.starts_with("GET /version") => {
+                Reply::Document(200, format!(r#"{{"version": "{version}"}}"#))
+            }
+            line if line.starts_with("GET ") => models(&["small", "large"]),
+            _ => Reply::Tokens(3),
+        })
+    };
+    // One server tells what it was sent: that is a secret still.
+    let (old, new) = (serving("0.10.0"), serving("0.11.0+secret-of-ours"));
+    let scenario = "name = \"w\"\n[target]\nurl = \"http://127.0.0.1:1\"\nmodel = \"small\"\n\
+         headers = { x-tenant = \"secret-of-ours\" }\n\
+         [[workload]]\nname = \"w\"\nprompt.synthetic = 4\n[[phase]]\nname = \"p\"\nrequests = 40\nload.closed = 2\n";
+    let sandbox = Sandbox::with(scenario);
+    for (server, out) in [(&old, "old"), (&new, "new")] {
+        sandbox.tonnage(&["run", "x.toml", "--quiet", "--target", &server.url(), "--out", out]);
+        let manifest = Results::at(sandbox.path(out)).manifest();
+        assert_eq!(manifest["serving"]["models"], serde_json::json!(["small", "large"]));
+    }
+    let version = |out: &str| Results::at(sandbox.path(out)).manifest()["serving"]["version"].clone();
+    assert_eq!((version("old"), version("new")), ("0.10.0".into(), "0.11.0+[redacted]".into()));
+    let compared = sandbox.tonnage(&["compare", "old", "new"]);
+    assert!(
+        compared.out.contains("server version: 0.10.0 → 0.11.0+[redacted]"),
+        "{}{}",
+        compared.out,
+        compared.err
+    );
+    assert!(!compared.out.contains("models:"), "{}", compared.out);
 }

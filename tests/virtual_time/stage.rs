@@ -22,8 +22,8 @@ use tonnage::plan::{Plan, row_orders};
 use tonnage::protocol::BodyOptions;
 use tonnage::record::{EndedBy, Event};
 use tonnage::results::manifest::{
-    ClientEntry, ClockKind, FORMAT, LeftOut, Manifest, PhaseEntry, State, Timeouts, VerdictEntry,
-    WorkloadEntry,
+    ClientEntry, ClockKind, FORMAT, LeftOut, Manifest, PhaseEntry, ServerEntry, State, Timeouts,
+    VerdictEntry, WorkloadEntry,
 };
 use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
@@ -462,6 +462,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         salt: None,
         target: String::new(),
         model: None,
+        serving: ServerEntry::default(),
         clock: ClockKind::Virtual,
         stamps: None,
         origin_monotonic_ns: None,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::results::manifest::{ClientEntry, LeftOut, Manifest, PhaseEntry, ShardEntry, SkippedRows, State};
+use crate::results::manifest::{
+    ClientEntry, LeftOut, Manifest, PhaseEntry, ServerEntry, ShardEntry, SkippedRows, State,
+};
 use crate::stats::verdict::{Finding, FindingKind, Severity};
 
 /// Share of its window by which a phase may begin apart on the shards: as little as a short fall of the rate that
@@ -34,6 +36,11 @@ pub(super) fn join(parts: &[&Manifest]) -> Manifest {
         state: worst_state(parts.iter().map(|part| part.state)),
         target: common(|part| Some(part.target.clone())).unwrap_or_else(|| "several".to_owned()),
         stamps: common(|part| part.stamps.clone()),
+        serving: ServerEntry {
+            version: common(|part| part.serving.version.clone()),
+            header: common(|part| part.serving.header.clone()),
+            models: first.serving.models.clone(),
+        },
         origin_monotonic_ns: None,
         phases: phases.collect(),
         skipped_rows: first_skipped(parts),

@@ -66,6 +66,9 @@ fn needed(table: &str, key: &str) -> Vec<&'static str> {
     if table.starts_with("workload.prompt.synthetic.shared_prefix") || key == "shared_prefix" {
         needed.push("workload.w.prompt.synthetic.tokens=8000");
     }
+    if table == "workload.prompt.synthetic.ids" || key == "ids" {
+        needed.extend(["workload.w.prompt.synthetic.tokens=8000", "target.api=completions"]);
+    }
     let tokens = "workload.w.prompt.synthetic.shared_prefix.tokens=20";
     needed.extend(table.ends_with("popularity").then_some(tokens));
     if table.starts_with("workload.prompt.dataset.") {

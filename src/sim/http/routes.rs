@@ -24,6 +24,9 @@ use crate::sim::problem::Problem;
 /// Names the faults of its own request.
 const FAULT_HEADER: &str = "x-sim-fault";
 
+/// What `/version` tells.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// Words remembered to turn ids into text again.
 const LEXICON_WORDS: usize = 1 << 16;
 
@@ -81,6 +84,10 @@ impl State {
             "/v1/models" => {
                 demand(&request, &Method::GET, "GET")?;
                 Ok(Reply::Json(self.models()))
+            }
+            "/version" => {
+                demand(&request, &Method::GET, "GET")?;
+                Ok(Reply::Json(json!({ "version": VERSION }).to_string()))
             }
             "/tokenize" => {
                 demand(&request, &Method::POST, "POST")?;
