@@ -215,7 +215,7 @@ impl Haystack<'_> {
         format!("{text}\n\n{question}")
     }
 
-    /// Sentences of so much length in all, each with its own. The first makes up what the others leave.
+    /// Sentences of so much length in all, each with its own. The last makes up what the others leave.
     fn pieces(&self, length: u64, stream: &mut Stream) -> Vec<(u64, String)> {
         let least = LEAST_LEAD_WORDS + self.filler.mark();
         let mut left = length;
@@ -229,11 +229,18 @@ impl Haystack<'_> {
             left -= length;
             pieces.push((length, FILLER[drawn].to_owned()));
         }
-        let words = left.saturating_sub(self.filler.mark()).max(LEAST_LEAD_WORDS);
-        let mut lead = String::new();
-        self.model.extend_by_words(&mut lead, words, Some(self.number), stream);
-        lead.push('.');
-        pieces.insert(0, (left.max(least), lead));
+        // As short as it may be: what is hidden at the beginning lies behind it.
+        let mark = self.filler.mark();
+        let rest = left.saturating_sub(least);
+        let (lead, tail) = if rest > mark { (least, rest) } else { (left.max(least), 0) };
+        let mut sentence = |length: u64, number: Option<u64>| {
+            let mut text = String::new();
+            self.model.extend_by_words(&mut text, length - mark, number, stream);
+            text.push('.');
+            (length, text)
+        };
+        pieces.insert(0, sentence(lead, Some(self.number)));
+        pieces.extend((tail > 0).then(|| sentence(tail, None)));
         pieces
     }
 }

@@ -119,12 +119,12 @@ fn cells(results: &Results) -> Vec<[f64; 5]> {
 fn hidden_sentences_are_found_as_often_as_the_server_finds_them_by_length_and_depth() {
     let scenario = "name = \"needles\"\nseed = 5\ntarget.sim.profile = \"server.toml\"\n\
          [[workload]]\nname = \"needles\"\nscore = \"contains\"\noutput.max_tokens = 32\n\
-         prompt.needle = { depths = [0, 0.5, 1], lengths = [200, 1000, 3600], repeats = 50 }\n\
+         prompt.needle = { depths = [0, 0.5, 1], lengths = [800, 1600, 3600], repeats = 50 }\n\
          [[phase]]\nname = \"steady\"\nrequests = \"all\"\nload.poisson = \"20/s\"\n";
     let (_sandbox, results) = rehearsed("", "", scenario);
     let all_right = cells(&results);
     let lengths_and_depths: Vec<[f64; 2]> = all_right.iter().map(|cell| [cell[0], cell[1]]).collect();
-    let every = [200.0, 1_000.0, 3_600.0].map(|length| [0.0, 0.5, 1.0].map(|depth| [length, depth]));
+    let every = [800.0, 1_600.0, 3_600.0].map(|length| [0.0, 0.5, 1.0].map(|depth| [length, depth]));
     assert_eq!(lengths_and_depths, every.concat());
     assert!(all_right.iter().all(|cell| cell[2] == 1.0), "{all_right:?}");
     assert_eq!(findings(&results), [""; 0]);

@@ -74,6 +74,7 @@ fn what_cannot_be_counted_or_leaves_nothing_is_refused() {
     assert!(none.contains("lower `min_prompt_tokens`"), "{none}");
     insta::assert_snapshot!(shown(bounded(rows, 2, 9, None).unwrap_err()), @r#"
     error: `min_prompt_tokens` and `max_prompt_tokens` need a tokenizer to count the texts of rows
+     |
      = help: name one: `target.tokenizer.file = "tokenizer.json"`; a server's cannot be asked before the run
     "#);
     let broken = file(b"{}");
