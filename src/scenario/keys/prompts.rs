@@ -114,13 +114,13 @@ name = "mixed"
 prompt.synthetic.joint = { prompt = [500, "8Ki"], output = [400, 50], weights = [3, 1] }"#,
     one_of: &[],
     keys: &[
-        key("prompt", Kind::TokenList, REQUIRED, r#"[500, 2000, "8Ki"]"#, "Lengths of prompts."),
-        key("output", Kind::TokenList, REQUIRED, "[400, 100, 50]", "Length of the answer to each of them."),
+        key("prompt", Kind::TokenList, REQUIRED, r#"[500, "8Ki"]"#, "Lengths of prompts."),
+        key("output", Kind::TokenList, REQUIRED, "[400, 50]", "Length of the answer to each of them."),
         key(
             "weights",
             Kind::Numbers,
             Fallback::None("all equally often"),
-            "[5, 3, 1]",
+            "[3, 1]",
             "How often each pair is taken, relative to the others.",
         ),
     ],
