@@ -32,15 +32,20 @@ pub struct TokenModel {
     tokens_per_word: f64,
 }
 
+/// Asked for by every prompt whose model is not measured, and made once.
+static COMMON: LazyLock<TokenModel> = LazyLock::new(|| {
+    let firsts = LIST.iter().filter(|word| !word.starts_with(' '));
+    TokenModel {
+        words: all_words().map(Cow::Borrowed).collect(),
+        firsts: firsts.copied().map(Cow::Borrowed).collect(),
+        tokens_per_word: 1.0,
+    }
+});
+
 impl TokenModel {
     /// The model of a tokenizer of which nothing is known: every word of our list is one token.
     pub fn common() -> TokenModel {
-        let firsts = LIST.iter().filter(|word| !word.starts_with(' '));
-        TokenModel {
-            words: all_words().map(Cow::Borrowed).collect(),
-            firsts: firsts.copied().map(Cow::Borrowed).collect(),
-            tokens_per_word: 1.0,
-        }
+        COMMON.clone()
     }
 
     /// Ids of tokens for words, from `least` to `most`, at least one: what an API takes that is given ids.
