@@ -14,10 +14,15 @@ pub(crate) fn start(sandbox: &Sandbox, arguments: &[&str], key: Option<&str>) ->
     command.args(["sim", "--listen", "127.0.0.1:0"]).args(arguments);
     command.envs(key.map(|key| ("SIM_KEY", key)));
     let running = sandbox.spawn(command);
+    let address = address_of(&running);
+    (running, address)
+}
+
+/// Where a server listens that was started, as soon as it says so.
+pub(crate) fn address_of(running: &Running) -> String {
     eventually("it says where it listens", || running.stdout().contains("Ctrl-C"));
     let out = running.stdout();
-    let address = out.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
-    (running, address)
+    out.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned()
 }
 
 /// What comes back to a request of these lines, until the server closes.
@@ -105,9 +110,7 @@ fn it_serves_a_profile_of_the_users_and_goes_wrong_as_told() {
     let out = running.stdout();
     assert!(out.starts_with("simulating my-server on "), "{out}");
     assert!(out.contains("goes wrong on purpose: status=503:7s@#1, truncate=2@#2\n"), "{out}");
-    let body = r#"{"stream":true,"max_tokens":5,"messages":[{"role":"user","content":"hi"}]}"#;
-    let chat = || ask(&address, "POST /v1/chat/completions", "content-type: application/json\r\n", body);
-    let [refused, cut, whole] = [chat(), chat(), chat()];
+    let [refused, cut, whole] = [(); 3].map(|()| chat(&address, 5));
     assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 7\r\n"), "{refused}");
     assert!(cut.starts_with("HTTP/1.1 200") && !cut.contains("[DONE]"), "{cut}");
     assert!(whole.contains("data: [DONE]"), "{whole}");

@@ -3,7 +3,8 @@
 use std::process::Command;
 
 use super::sandbox::{Running, Sandbox, binary, eventually};
-use super::sim::chat;
+use super::sim::{address_of, chat};
+use super::usage::QUICK;
 
 /// The latest of the lines that were written one over the other.
 fn line(running: &Running) -> String {
@@ -16,11 +17,9 @@ fn a_simulated_server_shows_what_it_does() {
     let mut command = Command::new(binary());
     command.args(["sim", "--listen", "127.0.0.1:0"]);
     let running = sandbox.spawn_on_terminal(command);
-    eventually("it says where it listens", || running.stdout().contains("Ctrl-C"));
+    let address = address_of(&running);
     let idle = "0 running, 0 waiting, KV 0.0 %, 0 requests, 0 tokens";
     eventually("it shows that it rests", || line(&running).starts_with(idle));
-    let out = running.stdout();
-    let address = out.split("http://").nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
     assert!(chat(&address, 3).contains("data: [DONE]"));
     eventually("it shows what it did", || line(&running).contains("1 requests, 3 tokens"));
     running.signal("INT");
@@ -30,21 +29,8 @@ fn a_simulated_server_shows_what_it_does() {
 
 #[test]
 fn a_run_renews_one_line_and_leaves_the_terminal_as_it_was() {
-    let scenario = r#"
-name = "line"
-seed = 7
-[target]
-sim.profile = "8b-h100"
-[[workload]]
-name = "words"
-prompt.synthetic = 20
-output.max_tokens = 6
-[[phase]]
-name = "steady"
-duration = "3s"
-load.constant = "5/s"
-"#;
-    let sandbox = Sandbox::with(scenario);
+    let lasting = QUICK.replace("requests = 40", "duration = \"3s\"");
+    let sandbox = Sandbox::with(&lasting.replace("closed = 8", "constant = \"5/s\""));
     let mut command = Command::new(binary());
     command.args(["run", "x.toml", "--out", "r"]);
     let ended = sandbox.spawn_on_terminal(command).wait();

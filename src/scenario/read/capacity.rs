@@ -42,16 +42,15 @@ pub(super) fn hunt(document: &Document) -> Result<Hunt, Diagnostics> {
 /// `set` are the keys that the command line has set.
 pub(super) fn capacity(fields: &Fields<'_>, set: &[Vec<Part>]) -> Option<Hunt> {
     let node = fields.value("key", |field| Ok(field.node.into_owned()));
+    let help = "search over a rate, users, tokens, or another key of numbers";
     let measured = node.and_then(|node| {
         let path = path(fields.problems, &node, set, "a search")?;
         let measure = kind_at(&path).and_then(Measure::of);
         if path.iter().any(|part| part.name == "dataset") {
-            let help = "search over a rate, users, tokens, or another key of numbers";
             fields.problems.error(Some(node.at), "a search cannot choose the rows of a data set", help);
             return None;
         }
         if measure.is_none() {
-            let help = "search over a rate, users, tokens, or another key of numbers";
             fields.problems.error(Some(node.at), "a search needs a key of numbers", help);
         }
         Some((node, path, measure?))
