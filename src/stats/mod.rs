@@ -24,7 +24,7 @@ mod scope;
 pub mod slo;
 pub mod statistic;
 mod tally;
-mod thresholds;
+pub mod thresholds;
 pub mod timeline;
 pub mod trend;
 pub mod trial;
