@@ -137,12 +137,14 @@ pub enum Event {
         /// Arrivals after a stop or signal, and slots that users never reached.
         not_planned: u64,
     },
-    /// The sender's event loop was found late by this much.
-    LoopDelay {
-        /// When it was due to wake.
+    /// The sender's event loop served a wake-up of its own.
+    SenderWoke {
+        /// When it woke.
         at: Nanos,
-        /// How late it woke.
+        /// How late that was.
         delay: Duration,
+        /// How long the sender has been at work since the wake-up before, where that can be had.
+        busy: Option<Duration>,
     },
     /// A page of the server's metrics was looked at.
     Scraped(Box<Scraped>),

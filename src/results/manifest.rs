@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use phase::{ClientEntry, PhaseEntry};
+pub use phase::PhaseEntry;
 pub use point::{PointEntry, PointState, ResumeEntry, Setting};
 pub use shard::{Host, ShardEntry};
 pub use verdict::{FindingEntry, VerdictEntry};
@@ -390,6 +390,9 @@ pub(crate) mod tests {
             "delay_invalid_ms": 10.0,
             "delay_invalid_share": 0.1,
             "shared_reads": 0.2,
+            "sender_cpu": 0.8,
+            "backlog_bytes": 16777216,
+            "memory": 0.5,
             "client_errors": 0.001,
             "rate_not_reached": 0.02,
             "few_answers": 36,

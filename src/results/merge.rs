@@ -104,6 +104,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Folder, MergeError> {
     }
     whole.runs.iter_mut().for_each(add_seconds);
     whole.end_windows();
+    whole.tell_client();
     judge(&mut whole, &manifests);
     for run in &whole.runs {
         writer.gaps(&run.fold.gaps())?;

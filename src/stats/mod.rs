@@ -8,6 +8,7 @@ pub mod analysis;
 mod answers;
 pub mod censored;
 pub mod change;
+pub mod client;
 pub mod effective;
 pub mod finding;
 pub mod fold;
@@ -32,6 +33,7 @@ pub mod verdict;
 
 pub use analysis::{Analysis, AnalysisRow};
 pub use answers::AccuracyRow;
+pub use client::ClientFigures;
 pub use finding::Finding;
 pub use fold::{Fold, GapRow, PhaseSetup, SummaryRow, WorkloadSetup};
 pub use histogram::Histogram;

@@ -32,12 +32,15 @@ pub enum LimitUnit {
     Count,
     /// So many times something.
     Times,
+    /// A size, in bytes.
+    Bytes,
 }
 
 /// A key leaves the unit to its value: `delay = "1ms"`.
 const fn key_of(field: &'static str, unit: LimitUnit) -> &'static str {
     match unit {
         LimitUnit::Ms => field.split_at(field.len() - "_ms".len()).0,
+        LimitUnit::Bytes => field.split_at(field.len() - "_bytes".len()).0,
         _ => field,
     }
 }
@@ -70,11 +73,14 @@ macro_rules! limits {
         },)*];
     };
     (@type Count) => { u64 };
+    (@type Bytes) => { u64 };
     (@type $unit:ident) => { f64 };
     (@value Count $default:literal) => { $default };
+    (@value Bytes $mib:literal) => { $mib << 20 };
     (@value Share $default:literal) => { $default as f64 / 100.0 };
     (@value $unit:ident $default:literal) => { $default as f64 };
     (@text Ms $default:literal) => { concat!("\"", $default, "ms\"") };
+    (@text Bytes $mib:literal) => { concat!("\"", $mib, "MiB\"") };
     (@text Share $default:literal) => { concat!("\"", $default, "%\"") };
     (@text $unit:ident $default:literal) => { concat!("", $default) };
 }
@@ -92,6 +98,13 @@ limits! {
         "The same as a share of the median TTFT: as much as the differences that people test for.";
     shared_reads: Share(20), r#""5%""#,
         "Reads that bring several events: from here on gaps are those between reads.";
+    sender_cpu: Share(80), r#""60%""#,
+        "Time that the sender, which is one thread, is at work: above, what comes meanwhile waits for twice as long as \
+         it takes, and longer the more there is.";
+    backlog_bytes: Bytes(16), r#""4MiB""#,
+        "Events that wait to be taken in: a quarter of what makes texts and single events be left out.";
+    memory: Share(50), r#""25%""#,
+        "The most memory of the client, of what the machine or its control group has: above, twice the load has no room.";
     client_errors: Share(0.1), r#""0%""#,
         "Requests that failed in the client itself: above, the run is invalid, since p99.9 would lie among \
          them.";

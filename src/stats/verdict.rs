@@ -7,6 +7,8 @@ pub use super::finding::{Finding, FindingKind, Severity};
 pub use super::tally::{Hits, Lengths};
 pub use super::thresholds::Thresholds;
 
+use super::client::ClientFigures;
+
 /// Share of prompt tokens that could be cached from which it matters whether they are.
 const ELIGIBLE_SHARE: f64 = 0.1;
 /// Gaps, or reads, from which a share of them means anything.
@@ -19,10 +21,8 @@ pub struct Figures {
     pub phase: String,
     /// Whether requests come at their own times, whatever the server does.
     pub open_loop: bool,
-    /// p99 of lag − held.
-    pub send_delay_p99_ms: Option<f64>,
-    /// p99 of how late the sender's event loop woke.
-    pub loop_delay_p99_ms: Option<f64>,
+    /// How the client itself fared.
+    pub client: ClientFigures,
     /// Median TTFT.
     pub ttft_p50_ms: Option<f64>,
     /// Rate of requests due.
@@ -59,14 +59,6 @@ pub struct Figures {
     pub uncounted: u64,
     /// Answers not good because a limited metric could not be measured.
     pub slo_unmeasurable: u64,
-    /// Reads that completed an event with tokens.
-    pub reads: u64,
-    /// Those of them that completed more than one.
-    pub shared_reads: u64,
-    /// Kernel stamps that were missing or impossible, and were replaced by the nearest possible time.
-    pub clamped_stamps: u64,
-    /// p99 over rows of the longest time that bytes lay in the kernel before they were read; `None` without kernel stamps.
-    pub read_delay_p99_ms: Option<f64>,
     /// Those that asked a row of a data set which was asked before.
     pub repeated: u64,
     /// Requests skipped, measured or not, because their conversations would have passed their context.
@@ -131,6 +123,10 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
         let share = share(part, whole)?;
         (share > limit).then(|| finding(kind, Severity::Warning, share, limit, part))
     };
+    let over = |kind, measured: Option<f64>, limit: f64| {
+        let measured = measured.filter(|measured| *measured > limit)?;
+        Some(finding(kind, Severity::Warning, measured, limit, 0))
+    };
     let lengths = |kind, lengths: Lengths, limit: f64| {
         let deviation = lengths.deviation().filter(|deviation| *deviation > limit)?;
         Some(finding(kind, Severity::Warning, deviation, limit, 0))
@@ -187,8 +183,13 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
     let failed = figures.decided.saturating_sub(figures.ok + figures.dropped);
     let bursts = (figures.gaps >= FEWEST_GAPS)
         .then(|| warn_over(FindingKind::Bursts, figures.zero_gaps, figures.gaps, limits.bursts));
-    let shared_reads = (figures.reads >= FEWEST_GAPS).then(|| {
-        warn_over(FindingKind::SharedReads, figures.shared_reads, figures.reads, limits.shared_reads)
+    let shared_reads = (figures.client.reads >= FEWEST_GAPS).then(|| {
+        warn_over(
+            FindingKind::SharedReads,
+            figures.client.shared_reads,
+            figures.client.reads,
+            limits.shared_reads,
+        )
     });
     // What was dropped has a finding of its own.
     let dropped = share(figures.dropped, figures.measured).unwrap_or(0.0);
@@ -226,9 +227,16 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
         .map(|share| finding(FindingKind::CacheUnused, Severity::Warning, share, limits.cache_unused, 0));
     let found = [
         client_errors,
-        delay(FindingKind::SendDelay, figures.send_delay_p99_ms),
-        delay(FindingKind::LoopDelay, figures.loop_delay_p99_ms),
-        delay(FindingKind::ReadDelay, figures.read_delay_p99_ms),
+        delay(FindingKind::SendDelay, figures.client.send_delay_p99_ms),
+        delay(FindingKind::LoopDelay, figures.client.loop_delay_p99_ms),
+        delay(FindingKind::ReadDelay, figures.client.read_delay_p99_ms),
+        over(FindingKind::SenderCpu, figures.client.sender_cpu_share, limits.sender_cpu),
+        over(
+            FindingKind::Backlog,
+            figures.client.backlog_peak_bytes.map(|bytes| bytes as f64),
+            limits.backlog_bytes as f64,
+        ),
+        over(FindingKind::Memory, figures.client.memory_share, limits.memory),
         few,
         dependent,
         growing,
@@ -285,13 +293,23 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 mod tests {
     use super::*;
 
+    fn client() -> ClientFigures {
+        ClientFigures {
+            send_delay_p99_ms: Some(0.2),
+            loop_delay_p99_ms: Some(0.1),
+            sender_cpu_share: Some(0.3),
+            backlog_peak_bytes: Some(1 << 20),
+            memory_share: Some(0.01),
+            ..ClientFigures::default()
+        }
+    }
+
     /// A phase with nothing to say against it.
     fn sound() -> Figures {
         Figures {
             phase: "steady".to_owned(),
             open_loop: true,
-            send_delay_p99_ms: Some(0.2),
-            loop_delay_p99_ms: Some(0.1),
+            client: client(),
             ttft_p50_ms: Some(100.0),
             offered_per_s: Some(10.0),
             achieved_per_s: Some(10.0),
@@ -319,30 +337,52 @@ mod tests {
     #[test]
     fn each_fault_has_its_finding_and_weight() {
         let share = |planned, real| Lengths { planned, real };
-        let cases: [(&str, Figures, &str); 34] = [
+        let cases: [(&str, Figures, &str); 37] = [
+            (
+                "the sender at work for nine tenths of the time",
+                Figures { client: ClientFigures { sender_cpu_share: Some(0.9), ..client() }, ..sound() },
+                "sender_cpu warning",
+            ),
+            (
+                "20 MiB of events that waited",
+                Figures {
+                    client: ClientFigures { backlog_peak_bytes: Some(20 << 20), ..client() },
+                    ..sound()
+                },
+                "backlog warning",
+            ),
+            (
+                "three fifths of the machine's memory",
+                Figures { client: ClientFigures { memory_share: Some(0.6), ..client() }, ..sound() },
+                "memory warning",
+            ),
             (
                 "bytes lay for 12 % of TTFT",
-                Figures { read_delay_p99_ms: Some(12.0), ..sound() },
+                Figures { client: ClientFigures { read_delay_p99_ms: Some(12.0), ..client() }, ..sound() },
                 "read_delay invalid",
             ),
             (
                 "each third read brought several events",
-                Figures { reads: 900, shared_reads: 300, ..sound() },
+                Figures { client: ClientFigures { reads: 900, shared_reads: 300, ..client() }, ..sound() },
                 "shared_reads warning",
             ),
             (
                 "a delay of 6 % of TTFT",
-                Figures { send_delay_p99_ms: Some(6.0), ..sound() },
+                Figures { client: ClientFigures { send_delay_p99_ms: Some(6.0), ..client() }, ..sound() },
                 "send_delay warning",
             ),
             (
                 "a delay of 12 % of TTFT",
-                Figures { send_delay_p99_ms: Some(12.0), ..sound() },
+                Figures { client: ClientFigures { send_delay_p99_ms: Some(12.0), ..client() }, ..sound() },
                 "send_delay invalid",
             ),
             (
                 "2 ms beside a TTFT of 1 ms",
-                Figures { loop_delay_p99_ms: Some(2.0), ttft_p50_ms: Some(1.0), ..sound() },
+                Figures {
+                    client: ClientFigures { loop_delay_p99_ms: Some(2.0), ..client() },
+                    ttft_p50_ms: Some(1.0),
+                    ..sound()
+                },
                 "loop_delay warning",
             ),
             ("1 of 1,000 failed in the client", Figures { client_errors: 1, ..sound() }, ""),
@@ -513,7 +553,14 @@ mod tests {
 
     #[test]
     fn delays_beside_a_simulated_server_are_warnings() {
-        let figures = Figures { send_delay_p99_ms: Some(500.0), loop_delay_p99_ms: Some(500.0), ..sound() };
+        let figures = Figures {
+            client: ClientFigures {
+                send_delay_p99_ms: Some(500.0),
+                loop_delay_p99_ms: Some(500.0),
+                ..client()
+            },
+            ..sound()
+        };
         assert_eq!(Verdict::of(&judge(&figures, &Thresholds::default(), false)), Verdict::Invalid);
         assert_eq!(Verdict::of(&judge(&figures, &Thresholds::default(), true)), Verdict::Valid);
         assert_eq!(judge(&figures, &Thresholds::default(), true).len(), 2);
@@ -527,7 +574,7 @@ mod tests {
     #[test]
     fn findings_say_what_was_found_and_what_it_means() {
         let figures = Figures {
-            send_delay_p99_ms: Some(12.34),
+            client: ClientFigures { send_delay_p99_ms: Some(12.34), ..client() },
             achieved_per_s: Some(8.0),
             dropped: 88,
             held: 12,

@@ -22,8 +22,8 @@ use tonnage::plan::{Plan, row_orders};
 use tonnage::protocol::BodyOptions;
 use tonnage::record::{EndedBy, Event};
 use tonnage::results::manifest::{
-    ClientEntry, ClockKind, FORMAT, LeftOut, Manifest, PhaseEntry, ServerEntry, State, Timeouts,
-    VerdictEntry, WorkloadEntry,
+    ClockKind, FORMAT, LeftOut, Manifest, PhaseEntry, ServerEntry, State, Timeouts, VerdictEntry,
+    WorkloadEntry,
 };
 use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
@@ -341,7 +341,7 @@ impl Play {
             entry.window_end_s = course.and_then(|course| course.window_end).map(|at| at.as_s());
             let counts = fold.outcomes(index).into_iter();
             entry.requests = counts.map(|(name, count)| (name.to_owned(), count)).collect();
-            entry.client = figures.iter().find(|known| known.phase == entry.name).map(ClientEntry::from);
+            entry.client = figures.iter().find(|known| known.phase == entry.name).map(|known| known.client);
         }
         manifest.state = State::Complete;
         manifest.verdict = Some(VerdictEntry::new(&findings, true));

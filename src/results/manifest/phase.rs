@@ -1,10 +1,10 @@
-//! A phase as it ran, and how the client itself fared in it.
+//! A phase as it ran.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::stats::verdict::Figures;
+use crate::stats::ClientFigures;
 
 /// A phase as it ran. Instants are from run start; none where it did not come to it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,59 +41,5 @@ pub struct PhaseEntry {
     pub not_planned: u64,
     /// How the client itself fared; none where it did not come to the phase.
     #[serde(default)]
-    pub client: Option<ClientEntry>,
-}
-
-/// How the client fared in a phase: figures over measured rows that no table holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ClientEntry {
-    /// p99 of how late the sender's event loop woke.
-    pub loop_delay_p99_ms: Option<f64>,
-    /// p99 over rows of the longest time that bytes lay before they were read; none without kernel stamps.
-    pub read_delay_p99_ms: Option<f64>,
-    /// Reads that completed an event with tokens.
-    pub reads: u64,
-    /// Those of them that completed more than one.
-    pub shared_reads: u64,
-    /// Kernel stamps that were missing or impossible, and were replaced by the nearest possible time.
-    pub clamped_stamps: u64,
-}
-
-impl From<&Figures> for ClientEntry {
-    fn from(figures: &Figures) -> ClientEntry {
-        ClientEntry {
-            loop_delay_p99_ms: figures.loop_delay_p99_ms,
-            read_delay_p99_ms: figures.read_delay_p99_ms,
-            reads: figures.reads,
-            shared_reads: figures.shared_reads,
-            clamped_stamps: figures.clamped_stamps,
-        }
-    }
-}
-
-impl ClientEntry {
-    /// Puts them beside the figures that follow from rows.
-    pub fn complete(&self, figures: Figures) -> Figures {
-        Figures {
-            loop_delay_p99_ms: self.loop_delay_p99_ms,
-            read_delay_p99_ms: self.read_delay_p99_ms,
-            reads: self.reads,
-            shared_reads: self.shared_reads,
-            clamped_stamps: self.clamped_stamps,
-            ..figures
-        }
-    }
-
-    /// Those of two clients together: counts add up, and of delays the longer one stands.
-    #[must_use]
-    pub fn join(self, other: ClientEntry) -> ClientEntry {
-        let longer = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
-        ClientEntry {
-            loop_delay_p99_ms: longer(self.loop_delay_p99_ms, other.loop_delay_p99_ms),
-            read_delay_p99_ms: longer(self.read_delay_p99_ms, other.read_delay_p99_ms),
-            reads: self.reads + other.reads,
-            shared_reads: self.shared_reads + other.shared_reads,
-            clamped_stamps: self.clamped_stamps + other.clamped_stamps,
-        }
-    }
+    pub client: Option<ClientFigures>,
 }

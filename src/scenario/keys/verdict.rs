@@ -34,6 +34,7 @@ const fn of(limit: &Limit) -> Key {
         LimitUnit::Share => Kind::Share,
         LimitUnit::Count => Kind::Integer { min: 1, max: 1_000_000_000 },
         LimitUnit::Times => Kind::Number,
+        LimitUnit::Bytes => Kind::Bytes,
     };
     key(limit.key, kind, Fallback::Value(limit.default), limit.example, limit.doc)
 }

@@ -25,6 +25,7 @@ pub(super) fn thresholds(fields: &Fields<'_>) -> Option<Thresholds> {
             LimitUnit::Share => fields.value(limit.key, Field::share),
             LimitUnit::Count => fields.value(limit.key, Field::integer).map(|count: u64| count as f64),
             LimitUnit::Times => fields.value(limit.key, Field::number),
+            LimitUnit::Bytes => fields.value(limit.key, Field::bytes).map(|bytes| bytes as f64),
         };
         if let Some(value) = value {
             (limit.set)(&mut limits, value);

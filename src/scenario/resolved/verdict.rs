@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Lines, number, quoted};
 use crate::stats::Thresholds;
 use crate::stats::thresholds::{LIMITS, LimitUnit};
-use crate::units::write_duration;
+use crate::units::{write_bytes, write_duration};
 
 pub(super) fn write(out: &mut Lines<'_>, limits: &Thresholds) {
     out.header("[verdict]", "verdict.");
@@ -13,6 +13,7 @@ pub(super) fn write(out: &mut Lines<'_>, limits: &Thresholds) {
         let value = (limit.of)(limits);
         let text = match limit.unit {
             LimitUnit::Ms => quoted(&write_duration(Duration::from_secs_f64(value / 1e3))),
+            LimitUnit::Bytes => quoted(&write_bytes(value as u64)),
             LimitUnit::Count => (value as u64).to_string(),
             LimitUnit::Share | LimitUnit::Times => number(value),
         };
