@@ -33,8 +33,8 @@ An end is empty where the sample does not bound it: a percentile may stand while
 values have no interval (a share with no exception has one from the first). Neither have `sd`, `min` and `max`; sums and
 counts, which are exact; `gap` and `itl`, whose order is not kept; and groups of several phases, which are several loads.
 
-By simulation (`cargo bench --bench coverage`) intervals hold in 96–99 % of runs for independent values, and in 92–98 % for
-times in an M/M/1 queue at load 0.8, once the run is worth some twenty independent values.
+By simulation (`cargo bench --bench coverage`: p50, p90 and p99 of 400, 2,000 and 10,000 values, 1,000 runs each) intervals
+hold in 98–100 % of runs for independent values, and in 92–97 % for times in an M/M/1 queue at load 0.8.
 
 ## The client itself
 
