@@ -106,6 +106,7 @@ impl Verdict {
 /// What speaks against the figures of a phase. With a `simulated` server, whose time is not the world's, the
 /// client's delays are worth a warning only.
 pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Finding> {
+    let client = figures.client;
     let finding = |kind, severity, measured, threshold, count| Finding {
         kind,
         severity,
@@ -148,9 +149,15 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
         let (ok, fewest) = (figures.ok as f64, limits.few_answers as f64);
         finding(FindingKind::FewAnswers, Severity::Insufficient, ok, fewest, figures.ok)
     });
+    let growing =
+        figures.growth.filter(|growth| figures.open_loop && *growth > limits.growing).map(|growth| {
+            // Nothing in flight at first: any number of times would be as true.
+            finding(FindingKind::Growing, Severity::Insufficient, growth.min(1e3), limits.growing, 0)
+        });
     let dependent = figures
         .effective_answers
-        .filter(|worth| *worth < limits.few_answers as f64 && few.is_none())
+        // Answers to a queue that grows are all of one swing, and running longer would not make them others.
+        .filter(|worth| *worth < limits.few_answers as f64 && few.is_none() && growing.is_none())
         .map(|worth| {
             finding(
                 FindingKind::Dependent,
@@ -169,11 +176,6 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
         };
         Some(finding(kind, severity, share, limit, part))
     };
-    let growing =
-        figures.growth.filter(|growth| figures.open_loop && *growth > limits.growing).map(|growth| {
-            // Nothing in flight at first: any number of times would be as true.
-            finding(FindingKind::Growing, Severity::Insufficient, growth.min(1e3), limits.growing, 0)
-        });
     let short =
         figures.window_ms.zip(figures.e2e_p50_ms).filter(|(_, e2e)| *e2e > 0.0).and_then(|(window, e2e)| {
             let times = window / e2e;
@@ -181,16 +183,22 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
                 .then(|| finding(FindingKind::ShortWindow, Severity::Warning, times, limits.short_window, 0))
         });
     let failed = figures.decided.saturating_sub(figures.ok + figures.dropped);
+    let delays = [
+        delay(FindingKind::SendDelay, client.send_delay_p99_ms),
+        delay(FindingKind::LoopDelay, client.loop_delay_p99_ms),
+        delay(FindingKind::ReadDelay, client.read_delay_p99_ms),
+    ];
     let bursts = (figures.gaps >= FEWEST_GAPS)
         .then(|| warn_over(FindingKind::Bursts, figures.zero_gaps, figures.gaps, limits.bursts));
-    let shared_reads = (figures.client.reads >= FEWEST_GAPS).then(|| {
-        warn_over(
-            FindingKind::SharedReads,
-            figures.client.shared_reads,
-            figures.client.reads,
-            limits.shared_reads,
-        )
-    });
+    let shared_reads = (client.reads >= FEWEST_GAPS)
+        .then(|| warn_over(FindingKind::SharedReads, client.shared_reads, client.reads, limits.shared_reads));
+    // Events that were read together look the same whether they came so or the client was late to read them. What it
+    // says of itself tells which.
+    let together = match (bursts.flatten(), shared_reads.flatten()) {
+        (Some(_), Some(shared)) if delays.iter().any(Option::is_some) => [Some(shared), None],
+        (Some(bursts), _) => [None, Some(bursts)],
+        (None, shared) => [shared, None],
+    };
     // What was dropped has a finding of its own.
     let dropped = share(figures.dropped, figures.measured).unwrap_or(0.0);
     let shortfall =
@@ -225,18 +233,20 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
     let cache_unused = share(hits.cached_tokens, hits.eligible_tokens)
         .filter(|share| is_cacheable && *share < limits.cache_unused)
         .map(|share| finding(FindingKind::CacheUnused, Severity::Warning, share, limits.cache_unused, 0));
+    let [send_delay, loop_delay, read_delay] = delays;
+    let [shared_reads, bursts] = together;
     let found = [
         client_errors,
-        delay(FindingKind::SendDelay, figures.client.send_delay_p99_ms),
-        delay(FindingKind::LoopDelay, figures.client.loop_delay_p99_ms),
-        delay(FindingKind::ReadDelay, figures.client.read_delay_p99_ms),
-        over(FindingKind::SenderCpu, figures.client.sender_cpu_share, limits.sender_cpu),
+        send_delay,
+        loop_delay,
+        read_delay,
+        over(FindingKind::SenderCpu, client.sender_cpu_share, limits.sender_cpu),
         over(
             FindingKind::Backlog,
-            figures.client.backlog_peak_bytes.map(|bytes| bytes as f64),
+            client.backlog_peak_bytes.map(|bytes| bytes as f64),
             limits.backlog_bytes as f64,
         ),
-        over(FindingKind::Memory, figures.client.memory_share, limits.memory),
+        over(FindingKind::Memory, client.memory_share, limits.memory),
         few,
         dependent,
         growing,
@@ -257,8 +267,8 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
         warn_over(FindingKind::RepeatedRows, figures.repeated, figures.measured, limits.repeated_rows),
         strange_hits,
         cache_unused,
-        shared_reads.flatten(),
-        bursts.flatten(),
+        shared_reads,
+        bursts,
         some_rows(FindingKind::Uncounted, figures.uncounted),
         some_rows(FindingKind::SloUnmeasurable, figures.slo_unmeasurable),
         some_rows(FindingKind::ContextFull, figures.beyond_context),
@@ -337,7 +347,37 @@ mod tests {
     #[test]
     fn each_fault_has_its_finding_and_weight() {
         let share = |planned, real| Lengths { planned, real };
-        let cases: [(&str, Figures, &str); 37] = [
+        let cases: [(&str, Figures, &str); 40] = [
+            (
+                "a buffer on the way, read by a client that is on time",
+                Figures {
+                    client: ClientFigures { reads: 100, shared_reads: 90, ..client() },
+                    gaps: 600,
+                    zero_gaps: 500,
+                    ..sound()
+                },
+                "bursts warning",
+            ),
+            (
+                "a client that is late to read what came one by one",
+                Figures {
+                    client: ClientFigures {
+                        read_delay_p99_ms: Some(12.0),
+                        reads: 100,
+                        shared_reads: 90,
+                        ..client()
+                    },
+                    gaps: 600,
+                    zero_gaps: 500,
+                    ..sound()
+                },
+                "read_delay invalid, shared_reads warning",
+            ),
+            (
+                "a queue that grows has no independent answers, and that is no news",
+                Figures { growth: Some(1.0), effective_answers: Some(5.0), ..sound() },
+                "growing insufficient",
+            ),
             (
                 "the sender at work for nine tenths of the time",
                 Figures { client: ClientFigures { sender_cpu_share: Some(0.9), ..client() }, ..sound() },
