@@ -60,7 +60,7 @@ fn measure(clock: &Clock, rows: u64) {
                 [[workload]]\nname = \"chat\"\nprompt.synthetic = 1\n\
                 [[phase]]\nname = \"steady\"\nduration = \"1h\"\nload.constant = \"1000/s\"\n";
     let scenario = parse("bench.toml", text.as_bytes(), &folder, &Overrides::default());
-    let scenario = scenario.map(|loaded| loaded.scenario).ok().expect("a good scenario");
+    let scenario = scenario.map(|loaded| loaded.scenario).expect("a good scenario");
     let writer = Writer::create(&Place::Exact(folder.clone()), &manifest(rows), "").expect("a folder");
     let mut collector = Collector::new(&scenario, writer);
     collector.take(Event::RunStarted { origin: Nanos::ZERO }).expect("nothing to write");
