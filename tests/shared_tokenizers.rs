@@ -168,7 +168,7 @@ fn rows_of_a_real_trace_have_their_tokens_and_share_those_of_their_common_ids() 
 
 /// Texts as people have them: essays, code with indents, questions, conversations.
 fn texts() -> Vec<String> {
-    let read = |path: &str| std::fs::read_to_string(folder().join(path)).unwrap();
+    let read = |path: &str| std::fs::read_to_string(folder().join(path)).expect("a file of texts");
     let rows = |path: &str| read(path).lines().take(300).collect::<Vec<_>>().join("\n");
     let unicode = "Früh am Morgen — 早上好,世界! 🚢🚢 naïve\u{a0}façade\r\n\r\n\tif x != 10_000 {\n\t\treturn;\n\t}\n\n\n… ".repeat(40);
     let code = include_str!("../src/plan/passage.rs").to_owned();

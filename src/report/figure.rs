@@ -28,6 +28,11 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
+/// A size: `12.3 MiB`.
+pub(super) fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", short(bytes as f64 / f64::from(1 << 20)))
+}
+
 /// A count: `12,345`.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();

@@ -80,7 +80,7 @@ impl Run {
     /// Runs every phase; returns how it ended and the instant that all its columns subtract.
     pub async fn run(&self, source: &mut Source) -> (Ending, Nanos) {
         let sampler = (!self.clock.is_virtual())
-            .then(|| tokio::task::spawn_local(sample_loop_delay(self.clock.clone(), Rc::clone(&self.sink))));
+            .then(|| tokio::task::spawn_local(watch_sender(self.clock.clone(), Rc::clone(&self.sink))));
         let origin = Cell::new(self.origin.unwrap_or(self.clock.now()));
         let ending = self.run_phases(source, &origin).await;
         if let Some(sampler) = sampler {
@@ -302,12 +302,19 @@ async fn until_over(frame: &Frame) {
     }
 }
 
-/// Measures how late the event loop serves a due wake-up: what a busy client would add to every time it takes.
-async fn sample_loop_delay(clock: Clock, sink: Sink) {
-    let mut due = clock.now();
+/// Measures how late the event loop serves a due wake-up, which a busy client would add to every time it takes, and how
+/// much of the time it is at work.
+async fn watch_sender(clock: Clock, sink: Sink) {
+    let (mut due, mut worked) = (clock.now(), clock.thread_work());
     loop {
         due = (due + LOOP_SAMPLE).max(clock.now());
         clock.sleep_until(due).await;
-        sink(Event::LoopDelay { at: due, delay: clock.now().since(due) });
+        let (at, before) = (clock.now(), worked);
+        worked = clock.thread_work();
+        sink(Event::SenderWoke {
+            at,
+            delay: at.since(due),
+            busy: worked.zip(before).map(|(now, before)| now.saturating_sub(before)),
+        });
     }
 }

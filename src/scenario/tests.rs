@@ -481,6 +481,9 @@ fn a_resolved_scenario_has_every_default_and_no_secret() {
     delay_invalid = "10ms"
     delay_invalid_share = 0.1
     shared_reads = 0.2
+    sender_cpu = 0.8
+    backlog = "16MiB"
+    memory = 0.5
     client_errors = 0.001
     rate_not_reached = 0.02
     few_answers = 36

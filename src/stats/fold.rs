@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::censored::{Bounded, Reached};
+use super::client::ClientFigures;
 use super::effective::{BLOCKS, block_dispersion, dependence_where, effective_count};
 use super::histogram::{Bucket, Histogram};
 use super::interval::{Interval, of_rate, of_share};
@@ -341,8 +342,14 @@ impl Fold {
         let mut figures = Figures {
             phase: phase.setup.name.clone(),
             open_loop: phase.setup.open_loop,
-            send_delay_p99_ms: rank_of("send_delay", Percentile::P99),
-            loop_delay_p99_ms: None,
+            client: ClientFigures {
+                send_delay_p99_ms: rank_of("send_delay", Percentile::P99),
+                read_delay_p99_ms: read_delay(&scope).map(Micros::as_ms),
+                reads: scope.tallies().map(|tally| tally.reads.bearing).sum(),
+                shared_reads: scope.tallies().map(|tally| tally.reads.shared).sum(),
+                clamped_stamps: scope.tallies().map(|tally| tally.reads.clamped).sum(),
+                ..ClientFigures::default()
+            },
             ttft_p50_ms: Percentile::P50.nearest_rank(&ttft.sorted),
             offered_per_s: scope.rate(Rate::Offered).value,
             achieved_per_s: scope.rate(Rate::Achieved).value,
@@ -361,10 +368,6 @@ impl Fold {
             zero_gaps: 0,
             uncounted: scope.uncounted_requests().count,
             slo_unmeasurable: scope.tallies().map(|tally| tally.slo_unmeasurable).sum(),
-            reads: scope.tallies().map(|tally| tally.reads.bearing).sum(),
-            shared_reads: scope.tallies().map(|tally| tally.reads.shared).sum(),
-            clamped_stamps: scope.tallies().map(|tally| tally.reads.clamped).sum(),
-            read_delay_p99_ms: read_delay(&scope).map(Micros::as_ms),
             repeated: scope.tallies().map(|tally| tally.repeated).sum(),
             beyond_context: scope.tallies().map(|tally| tally.beyond_context).sum(),
             effective_answers: effective_answers(&ttft),

@@ -7,6 +7,8 @@ pub use super::finding::{Finding, FindingKind, Severity};
 pub use super::tally::{Hits, Lengths};
 pub use super::thresholds::Thresholds;
 
+use super::client::ClientFigures;
+
 /// Share of prompt tokens that could be cached from which it matters whether they are.
 const ELIGIBLE_SHARE: f64 = 0.1;
 /// Gaps, or reads, from which a share of them means anything.
@@ -19,10 +21,8 @@ pub struct Figures {
     pub phase: String,
     /// Whether requests come at their own times, whatever the server does.
     pub open_loop: bool,
-    /// p99 of lag − held.
-    pub send_delay_p99_ms: Option<f64>,
-    /// p99 of how late the sender's event loop woke.
-    pub loop_delay_p99_ms: Option<f64>,
+    /// How the client itself fared.
+    pub client: ClientFigures,
     /// Median TTFT.
     pub ttft_p50_ms: Option<f64>,
     /// Rate of requests due.
@@ -59,14 +59,6 @@ pub struct Figures {
     pub uncounted: u64,
     /// Answers not good because a limited metric could not be measured.
     pub slo_unmeasurable: u64,
-    /// Reads that completed an event with tokens.
-    pub reads: u64,
-    /// Those of them that completed more than one.
-    pub shared_reads: u64,
-    /// Kernel stamps that were missing or impossible, and were replaced by the nearest possible time.
-    pub clamped_stamps: u64,
-    /// p99 over rows of the longest time that bytes lay in the kernel before they were read; `None` without kernel stamps.
-    pub read_delay_p99_ms: Option<f64>,
     /// Those that asked a row of a data set which was asked before.
     pub repeated: u64,
     /// Requests skipped, measured or not, because their conversations would have passed their context.
@@ -114,6 +106,7 @@ impl Verdict {
 /// What speaks against the figures of a phase. With a `simulated` server, whose time is not the world's, the
 /// client's delays are worth a warning only.
 pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Finding> {
+    let client = figures.client;
     let finding = |kind, severity, measured, threshold, count| Finding {
         kind,
         severity,
@@ -130,6 +123,10 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
     let warn_over = |kind, part: u64, whole: u64, limit: f64| {
         let share = share(part, whole)?;
         (share > limit).then(|| finding(kind, Severity::Warning, share, limit, part))
+    };
+    let over = |kind, measured: Option<f64>, limit: f64| {
+        let measured = measured.filter(|measured| *measured > limit)?;
+        Some(finding(kind, Severity::Warning, measured, limit, 0))
     };
     let lengths = |kind, lengths: Lengths, limit: f64| {
         let deviation = lengths.deviation().filter(|deviation| *deviation > limit)?;
@@ -152,9 +149,15 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
         let (ok, fewest) = (figures.ok as f64, limits.few_answers as f64);
         finding(FindingKind::FewAnswers, Severity::Insufficient, ok, fewest, figures.ok)
     });
+    let growing =
+        figures.growth.filter(|growth| figures.open_loop && *growth > limits.growing).map(|growth| {
+            // Nothing in flight at first: any number of times would be as true.
+            finding(FindingKind::Growing, Severity::Insufficient, growth.min(1e3), limits.growing, 0)
+        });
     let dependent = figures
         .effective_answers
-        .filter(|worth| *worth < limits.few_answers as f64 && few.is_none())
+        // Answers to a queue that grows are all of one swing, and running longer would not make them others.
+        .filter(|worth| *worth < limits.few_answers as f64 && few.is_none() && growing.is_none())
         .map(|worth| {
             finding(
                 FindingKind::Dependent,
@@ -173,11 +176,6 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
         };
         Some(finding(kind, severity, share, limit, part))
     };
-    let growing =
-        figures.growth.filter(|growth| figures.open_loop && *growth > limits.growing).map(|growth| {
-            // Nothing in flight at first: any number of times would be as true.
-            finding(FindingKind::Growing, Severity::Insufficient, growth.min(1e3), limits.growing, 0)
-        });
     let short =
         figures.window_ms.zip(figures.e2e_p50_ms).filter(|(_, e2e)| *e2e > 0.0).and_then(|(window, e2e)| {
             let times = window / e2e;
@@ -185,11 +183,22 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
                 .then(|| finding(FindingKind::ShortWindow, Severity::Warning, times, limits.short_window, 0))
         });
     let failed = figures.decided.saturating_sub(figures.ok + figures.dropped);
+    let delays = [
+        delay(FindingKind::SendDelay, client.send_delay_p99_ms),
+        delay(FindingKind::LoopDelay, client.loop_delay_p99_ms),
+        delay(FindingKind::ReadDelay, client.read_delay_p99_ms),
+    ];
     let bursts = (figures.gaps >= FEWEST_GAPS)
         .then(|| warn_over(FindingKind::Bursts, figures.zero_gaps, figures.gaps, limits.bursts));
-    let shared_reads = (figures.reads >= FEWEST_GAPS).then(|| {
-        warn_over(FindingKind::SharedReads, figures.shared_reads, figures.reads, limits.shared_reads)
-    });
+    let shared_reads = (client.reads >= FEWEST_GAPS)
+        .then(|| warn_over(FindingKind::SharedReads, client.shared_reads, client.reads, limits.shared_reads));
+    // Events that were read together look the same whether they came so or the client was late to read them. What it
+    // says of itself tells which.
+    let together = match (bursts.flatten(), shared_reads.flatten()) {
+        (Some(_), Some(shared)) if delays.iter().any(Option::is_some) => [Some(shared), None],
+        (Some(bursts), _) => [None, Some(bursts)],
+        (None, shared) => [shared, None],
+    };
     // What was dropped has a finding of its own.
     let dropped = share(figures.dropped, figures.measured).unwrap_or(0.0);
     let shortfall =
@@ -224,11 +233,20 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
     let cache_unused = share(hits.cached_tokens, hits.eligible_tokens)
         .filter(|share| is_cacheable && *share < limits.cache_unused)
         .map(|share| finding(FindingKind::CacheUnused, Severity::Warning, share, limits.cache_unused, 0));
+    let [send_delay, loop_delay, read_delay] = delays;
+    let [shared_reads, bursts] = together;
     let found = [
         client_errors,
-        delay(FindingKind::SendDelay, figures.send_delay_p99_ms),
-        delay(FindingKind::LoopDelay, figures.loop_delay_p99_ms),
-        delay(FindingKind::ReadDelay, figures.read_delay_p99_ms),
+        send_delay,
+        loop_delay,
+        read_delay,
+        over(FindingKind::SenderCpu, client.sender_cpu_share, limits.sender_cpu),
+        over(
+            FindingKind::Backlog,
+            client.backlog_peak_bytes.map(|bytes| bytes as f64),
+            limits.backlog_bytes as f64,
+        ),
+        over(FindingKind::Memory, client.memory_share, limits.memory),
         few,
         dependent,
         growing,
@@ -249,8 +267,8 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
         warn_over(FindingKind::RepeatedRows, figures.repeated, figures.measured, limits.repeated_rows),
         strange_hits,
         cache_unused,
-        shared_reads.flatten(),
-        bursts.flatten(),
+        shared_reads,
+        bursts,
         some_rows(FindingKind::Uncounted, figures.uncounted),
         some_rows(FindingKind::SloUnmeasurable, figures.slo_unmeasurable),
         some_rows(FindingKind::ContextFull, figures.beyond_context),
@@ -285,13 +303,23 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 mod tests {
     use super::*;
 
+    fn client() -> ClientFigures {
+        ClientFigures {
+            send_delay_p99_ms: Some(0.2),
+            loop_delay_p99_ms: Some(0.1),
+            sender_cpu_share: Some(0.3),
+            backlog_peak_bytes: Some(1 << 20),
+            memory_share: Some(0.01),
+            ..ClientFigures::default()
+        }
+    }
+
     /// A phase with nothing to say against it.
     fn sound() -> Figures {
         Figures {
             phase: "steady".to_owned(),
             open_loop: true,
-            send_delay_p99_ms: Some(0.2),
-            loop_delay_p99_ms: Some(0.1),
+            client: client(),
             ttft_p50_ms: Some(100.0),
             offered_per_s: Some(10.0),
             achieved_per_s: Some(10.0),
@@ -319,30 +347,82 @@ mod tests {
     #[test]
     fn each_fault_has_its_finding_and_weight() {
         let share = |planned, real| Lengths { planned, real };
-        let cases: [(&str, Figures, &str); 34] = [
+        let cases: [(&str, Figures, &str); 40] = [
+            (
+                "a buffer on the way, read by a client that is on time",
+                Figures {
+                    client: ClientFigures { reads: 100, shared_reads: 90, ..client() },
+                    gaps: 600,
+                    zero_gaps: 500,
+                    ..sound()
+                },
+                "bursts warning",
+            ),
+            (
+                "a client that is late to read what came one by one",
+                Figures {
+                    client: ClientFigures {
+                        read_delay_p99_ms: Some(12.0),
+                        reads: 100,
+                        shared_reads: 90,
+                        ..client()
+                    },
+                    gaps: 600,
+                    zero_gaps: 500,
+                    ..sound()
+                },
+                "read_delay invalid, shared_reads warning",
+            ),
+            (
+                "a queue that grows has no independent answers, and that is no news",
+                Figures { growth: Some(1.0), effective_answers: Some(5.0), ..sound() },
+                "growing insufficient",
+            ),
+            (
+                "the sender at work for nine tenths of the time",
+                Figures { client: ClientFigures { sender_cpu_share: Some(0.9), ..client() }, ..sound() },
+                "sender_cpu warning",
+            ),
+            (
+                "20 MiB of events that waited",
+                Figures {
+                    client: ClientFigures { backlog_peak_bytes: Some(20 << 20), ..client() },
+                    ..sound()
+                },
+                "backlog warning",
+            ),
+            (
+                "three fifths of the machine's memory",
+                Figures { client: ClientFigures { memory_share: Some(0.6), ..client() }, ..sound() },
+                "memory warning",
+            ),
             (
                 "bytes lay for 12 % of TTFT",
-                Figures { read_delay_p99_ms: Some(12.0), ..sound() },
+                Figures { client: ClientFigures { read_delay_p99_ms: Some(12.0), ..client() }, ..sound() },
                 "read_delay invalid",
             ),
             (
                 "each third read brought several events",
-                Figures { reads: 900, shared_reads: 300, ..sound() },
+                Figures { client: ClientFigures { reads: 900, shared_reads: 300, ..client() }, ..sound() },
                 "shared_reads warning",
             ),
             (
                 "a delay of 6 % of TTFT",
-                Figures { send_delay_p99_ms: Some(6.0), ..sound() },
+                Figures { client: ClientFigures { send_delay_p99_ms: Some(6.0), ..client() }, ..sound() },
                 "send_delay warning",
             ),
             (
                 "a delay of 12 % of TTFT",
-                Figures { send_delay_p99_ms: Some(12.0), ..sound() },
+                Figures { client: ClientFigures { send_delay_p99_ms: Some(12.0), ..client() }, ..sound() },
                 "send_delay invalid",
             ),
             (
                 "2 ms beside a TTFT of 1 ms",
-                Figures { loop_delay_p99_ms: Some(2.0), ttft_p50_ms: Some(1.0), ..sound() },
+                Figures {
+                    client: ClientFigures { loop_delay_p99_ms: Some(2.0), ..client() },
+                    ttft_p50_ms: Some(1.0),
+                    ..sound()
+                },
                 "loop_delay warning",
             ),
             ("1 of 1,000 failed in the client", Figures { client_errors: 1, ..sound() }, ""),
@@ -513,7 +593,14 @@ mod tests {
 
     #[test]
     fn delays_beside_a_simulated_server_are_warnings() {
-        let figures = Figures { send_delay_p99_ms: Some(500.0), loop_delay_p99_ms: Some(500.0), ..sound() };
+        let figures = Figures {
+            client: ClientFigures {
+                send_delay_p99_ms: Some(500.0),
+                loop_delay_p99_ms: Some(500.0),
+                ..client()
+            },
+            ..sound()
+        };
         assert_eq!(Verdict::of(&judge(&figures, &Thresholds::default(), false)), Verdict::Invalid);
         assert_eq!(Verdict::of(&judge(&figures, &Thresholds::default(), true)), Verdict::Valid);
         assert_eq!(judge(&figures, &Thresholds::default(), true).len(), 2);
@@ -527,7 +614,7 @@ mod tests {
     #[test]
     fn findings_say_what_was_found_and_what_it_means() {
         let figures = Figures {
-            send_delay_p99_ms: Some(12.34),
+            client: ClientFigures { send_delay_p99_ms: Some(12.34), ..client() },
             achieved_per_s: Some(8.0),
             dropped: 88,
             held: 12,
