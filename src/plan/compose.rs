@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 use super::context::Length;
 use super::needle::{self, Filler, Hay};
+use super::passage::Passage;
 use super::{Turn, step};
 use crate::blocks::BlockHasher;
 use crate::dataset::tokenizer::{Specials, Tokenizer};
@@ -32,22 +33,35 @@ pub struct Salt(pub u64);
 /// Where the prompts of one workload come from.
 #[derive(Clone)]
 pub enum Prompts {
-    /// This many words, drawn for each request.
+    /// This many words.
     Synthetic {
         /// Words a prompt.
         words: u64,
+        /// What they are taken from; `None` where they are drawn.
+        passage: Option<Arc<Passage>>,
     },
     /// As many tokens as the plan says.
     Tokens {
         /// Tokens that all prompts of a group begin with; 0 for none.
         prefix_tokens: u64,
-        /// The ids they are drawn from, where they are no text.
-        ids: Option<IdRange>,
+        /// What they are made of.
+        of: Stuff,
     },
     /// Rows of a data set, or of a trace.
     Rows(Arc<Dataset>),
     /// Needles in text of our own.
     Needle(Hay),
+}
+
+/// What prompts of a length in tokens are made of.
+#[derive(Clone)]
+pub enum Stuff {
+    /// Words that are one token each.
+    Words,
+    /// Ids of this range.
+    Ids(IdRange),
+    /// A text of the user's.
+    Passage(Arc<Passage>),
 }
 
 /// How prompts of a length in tokens are made.
@@ -161,9 +175,16 @@ impl Form {
                 let cell = turn.planned.needle.ok_or("the plan names no needle")?;
                 Opening::made_up(system, self.haystack(*hay, salt, turn, is_first, cell.depth))
             }
-            (Prompts::Synthetic { words }, _) => {
+            (Prompts::Synthetic { words, passage: None }, _) => {
                 let stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
                 Opening::made_up(system, synthetic(stream, *words))
+            }
+            (Prompts::Synthetic { words, passage: Some(passage) }, _) => {
+                Opening::made_up(system, self.cut(passage, *words, salt, turn, is_first))
+            }
+            (Prompts::Tokens { of: Stuff::Passage(passage), .. }, _) => {
+                let length = self.model().words(self.own_tokens(turn, is_first));
+                Opening::made_up(system, self.cut(passage, length, salt, turn, is_first))
             }
             (Prompts::Tokens { prefix_tokens, .. }, _) => {
                 Opening::made_up(system, self.text_of(*prefix_tokens, salt, turn, is_first))
@@ -302,6 +323,18 @@ impl Form {
         let number = self.number(salt, turn);
         let stack = needle::Haystack { hay, filler, model, number, length, depth };
         stack.text(needle::stream(salt, &self.workload, index(turn)))
+    }
+
+    /// So much of a passage, with words of the request's own before it unless it is to be as natural as the others, or
+    /// they stand before the instructions already.
+    fn cut(&self, passage: &Passage, length: u64, salt: Salt, turn: &Turn, is_first: bool) -> String {
+        let has_lead = match (self.cache, &self.system) {
+            (CachePolicy::Natural, _) | (CachePolicy::Cold, System::Text(_) | System::Tokens(_)) => false,
+            (CachePolicy::Cold, System::None) | (CachePolicy::Shared, _) => true,
+        };
+        let lead = (is_first && has_lead).then(|| (SALT_WORDS, self.number(salt, turn)));
+        let mut stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
+        passage.compose(length, lead, &self.model(), &mut stream)
     }
 
     /// Adds the part of a text that no other request has.

@@ -10,6 +10,7 @@ pub mod composer;
 mod context;
 pub mod needle;
 mod offering;
+pub mod passage;
 pub mod shard;
 
 use std::sync::Arc;

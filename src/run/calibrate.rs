@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::plan::Turn;
-use crate::plan::compose::{Form, Measure, Prompts, Salt, System};
+use crate::plan::compose::{Form, Measure, Prompts, Salt, Stuff, System};
 use crate::plan::needle::Filler;
 use crate::prompt::{Outgoing, TokenModel, all_words};
 use crate::protocol::{Api, BodyOptions};
@@ -151,7 +151,7 @@ impl Calibrator<'_> {
             return Ok(Vec::new());
         }
         let of_ids = |form: &Form| match &form.prompts {
-            Prompts::Tokens { ids, .. } => *ids,
+            Prompts::Tokens { of: Stuff::Ids(ids), .. } => Some(*ids),
             _ => None,
         };
         // Ids need no words.
@@ -159,7 +159,7 @@ impl Calibrator<'_> {
             true => self.words(words, notes).await?,
             false => (TokenModel::common(), "common"),
         };
-        let mut known: Vec<(BodyOptions, System, bool, Option<Fit>)> = Vec::new();
+        let mut known: Vec<(Kind, Option<Fit>)> = Vec::new();
         let mut calibrations = Vec::new();
         for form in forms.iter_mut().filter(|form| form.has_lengths()) {
             let ids = of_ids(form);
@@ -167,16 +167,22 @@ impl Calibrator<'_> {
                 Some(ids) => (&TokenModel::ids(ids.min, ids.max), "ids"),
                 None => (&model, source),
             };
-            let kind = (form.options.clone(), form.system.clone(), form.cache == CachePolicy::Cold);
-            let same = known
-                .iter()
-                .find(|(options, system, cold, _)| (options, system, *cold) == (&kind.0, &kind.1, kind.2));
-            let fit = match same.map(|(.., fit)| *fit) {
-                Some(fit) => fit,
+            let kind = Kind::of(form);
+            let fit = match known.iter().find(|(known, _)| *known == kind) {
+                Some((_, fit)) => *fit,
                 None => {
+                    let of = match &form.prompts {
+                        Prompts::Tokens { of, .. } => of.clone(),
+                        _ => Stuff::Words,
+                    };
                     let plain = Form {
+                        // What a text begins with is not for the server to know before the run.
+                        cache: match (&of, form.cache) {
+                            (Stuff::Passage(_), CachePolicy::Natural) => CachePolicy::Shared,
+                            (_, cache) => cache,
+                        },
                         // What a prefix adds is known, and a long one would be probed at length.
-                        prompts: Prompts::Tokens { prefix_tokens: 0, ids },
+                        prompts: Prompts::Tokens { prefix_tokens: 0, of },
                         measure: Some(Measure::of(model.clone())),
                         ..form.clone()
                     };
@@ -191,7 +197,7 @@ impl Calibrator<'_> {
                     }
                 }
             };
-            known.push((kind.0, kind.1, kind.2, fit));
+            known.push((kind, fit));
             let Some(mut calibration) = settle(form, model, source, fit, notes)? else { continue };
             if let Prompts::Needle(_) = form.prompts {
                 let counted = match words {
@@ -326,6 +332,28 @@ impl Calibrator<'_> {
             }
         }
         Ok(Some(samples))
+    }
+}
+
+/// What decides what stands around the words of a prompt, and what these are.
+#[derive(PartialEq)]
+struct Kind {
+    options: BodyOptions,
+    system: System,
+    is_cold: bool,
+    /// The workload whose text it is.
+    text_of: Option<String>,
+}
+
+impl Kind {
+    fn of(form: &Form) -> Kind {
+        let is_text = matches!(&form.prompts, Prompts::Tokens { of: Stuff::Passage(_), .. });
+        Kind {
+            options: form.options.clone(),
+            system: form.system.clone(),
+            is_cold: form.cache == CachePolicy::Cold,
+            text_of: is_text.then(|| form.workload.clone()),
+        }
     }
 }
 

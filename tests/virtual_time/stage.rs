@@ -15,7 +15,7 @@ use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
 use tonnage::dataset::tokenizer::Tokenizer;
 use tonnage::dataset::{self, Dataset};
-use tonnage::plan::compose::{ContextLimit, Form, Measure, Prompts, Salt, System};
+use tonnage::plan::compose::{ContextLimit, Form, Measure, Prompts, Salt, Stuff, System};
 use tonnage::plan::composer::Composer;
 use tonnage::plan::shard::Shard;
 use tonnage::plan::{Plan, row_orders};
@@ -204,11 +204,13 @@ impl Stage {
         let forms = scenario.workloads.iter().zip(&datasets).map(|(workload, dataset)| Form {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
-                (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
+                (PromptSource::Synthetic { words, .. }, _) => {
+                    Prompts::Synthetic { words: *words, passage: None }
+                }
                 (PromptSource::Needle(form), _) => Prompts::Needle(form.into()),
                 (PromptSource::Tokens(prompts), _) => {
                     let prefix_tokens = prompts.shared_prefix.map_or(0, |prefix| prefix.tokens);
-                    Prompts::Tokens { prefix_tokens, ids: prompts.ids }
+                    Prompts::Tokens { prefix_tokens, of: prompts.ids().map_or(Stuff::Words, Stuff::Ids) }
                 }
                 (_, dataset) => Prompts::Rows(Arc::clone(&dataset.as_ref().unwrap().1)),
             },

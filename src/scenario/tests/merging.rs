@@ -94,7 +94,7 @@ load.closed.users = 8
         scenario.target.endpoint,
         Endpoint::Sim { profile: ProfileSource::BuiltIn("8b-h100".to_owned()), faults: FaultPlan::default() }
     );
-    assert_eq!(scenario.workloads[1].prompt, PromptSource::Synthetic { words: 5 });
+    assert_eq!(scenario.workloads[1].prompt, PromptSource::Synthetic { words: 5, text: None });
     assert_eq!(scenario.workloads[0].max_tokens, Distribution::Fixed(7));
     assert_eq!(scenario.phases[1].load, Load::closed(8));
 }

@@ -1,0 +1,95 @@
+//! Prompts cut from a text of the user's, against the simulated server.
+
+use super::results::Results;
+use super::sandbox::Sandbox;
+
+const SCENARIO: &str = r#"
+name = "texts"
+seed = 7
+target.sim.profile = "7b-24gb"
+target.tokenizer.file = "tokenizer.json"
+
+[[workload]]
+name = "book"
+prompt.text.path = "book.txt"
+prompt.text.tokens.uniform = { min = 10, max = 900 }
+output.max_tokens = 4
+
+[[phase]]
+name = "steady"
+requests = 60
+load.closed = 1
+"#;
+
+/// Marks are tokens, and all words that it does not know are one and the same.
+fn tokenizer() -> String {
+    let words =
+        ["?"].into_iter().chain(tonnage::prompt::all_words()).chain(["It", "nobody", "hurried", "pilot"]);
+    let vocabulary = words.enumerate().map(|(id, word)| (word.to_owned(), id.into()));
+    let vocabulary = serde_json::Value::Object(vocabulary.collect());
+    format!(
+        r#"{{ "version": "1.0", "added_tokens": [], "normalizer": null, "post_processor": null, "decoder": null,
+            "pre_tokenizer": {{ "type": "Whitespace" }},
+            "model": {{ "type": "WordLevel", "unk_token": "?", "vocab": {vocabulary} }} }}"#
+    )
+}
+
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::with(SCENARIO);
+    sandbox.write("tokenizer.json", &tokenizer());
+    let book =
+        "It was a quiet harbour, and nobody hurried.\n\nOne, two; three...\n\n  \"Well?\" said the pilot. ";
+    sandbox.write("book.txt", &book.repeat(4));
+    sandbox
+}
+
+#[test]
+fn texts_are_as_many_tokens_as_planned_and_share_what_their_policy_says() {
+    let sandbox = sandbox();
+    for (out, set, most_cached) in [
+        ("default", "seed=7", 0),
+        ("shared", "workload.book.system.tokens=40", 32),
+        ("cold", "workload.book.cache=cold", 0),
+        ("natural", "workload.book.cache=natural", 899),
+    ] {
+        sandbox.tonnage(&["rehearse", "x.toml", "--out", out, "--set", set]).expect(0);
+        let results = Results::at(sandbox.path(out));
+        let rows = results.rows("requests.csv");
+        assert_eq!(rows.len(), 60, "{out}");
+        let numbers =
+            |name: &str| rows.iter().map(|row| row[name].parse::<u64>().unwrap()).collect::<Vec<_>>();
+        assert_eq!(numbers("prompt_tokens"), numbers("prompt_tokens_planned"), "{out}");
+        let most = numbers("cached_tokens").into_iter().max().unwrap();
+        assert!(most <= most_cached && (most > 0) == (most_cached > 0), "{out}: {most}");
+        let manifest = results.manifest();
+        assert_eq!(
+            (&manifest["lengths"][0]["words"], &manifest["lengths"][0]["error_share"]),
+            (&"tokenizer".into(), &0.0.into())
+        );
+        if out == "natural" {
+            assert!(most > 500, "{most}");
+        }
+    }
+}
+
+#[test]
+fn texts_in_words_need_no_tokenizer_and_are_shown_before_the_run() {
+    let sandbox = sandbox();
+    let words = SCENARIO
+        .replace("prompt.text.tokens.uniform = { min = 10, max = 900 }", "prompt.text.words = 120")
+        .replace("target.tokenizer.file = \"tokenizer.json\"\n", "");
+    sandbox.write("words.toml", &words);
+    let shown = |file: &str| sandbox.tonnage(&["check", file]).expect(0).out;
+    let (in_words, in_tokens) = (shown("words.toml"), shown("x.toml"));
+    assert!(in_words.contains("120 words") && in_words.contains("counted in words"), "{in_words}");
+    assert!(in_tokens.contains(" tokens in all") && !in_tokens.contains("counted in words"), "{in_tokens}");
+    sandbox.tonnage(&["rehearse", "words.toml", "--out", "a"]).expect(0);
+    let results = Results::at(sandbox.path("a"));
+    // The simulated server's template has four tokens.
+    assert!(results.rows("requests.csv").iter().all(|row| row["prompt_tokens"] == "124"));
+    let resolved = std::fs::read_to_string(sandbox.path("a/scenario.toml")).unwrap();
+    assert!(resolved.contains("prompt.text.words = 120"), "{resolved}");
+    let refused =
+        sandbox.tonnage(&["check", "x.toml", "--set", "target.tokenizer.endpoint=server"]).expect(2);
+    refused.says(&["only by the model's tokenizer", "give the length in `words`"]);
+}
