@@ -24,7 +24,7 @@ use eligible::Seen;
 pub use grading::{AnswerCheck, Truth};
 use grading::{FirstAnswers, MOST_REMEMBERED};
 pub use own::Memory;
-use own::Own;
+use own::{Look, Own};
 use rules::Rules;
 
 use crate::stats::Analysis;
@@ -255,7 +255,9 @@ impl Collector {
             }
             Event::Scraped(scraped) => return self.take_page(*scraped),
             Event::RunEnded { .. } => {}
-            Event::SenderWoke { at, delay, busy } => self.own.look(self.progress.phase, at, delay, busy),
+            Event::SenderWoke { at, delay, busy, step } => {
+                self.own.look(self.progress.phase, Look { at, delay, busy, step });
+            }
         }
         Ok(())
     }

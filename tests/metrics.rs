@@ -47,6 +47,8 @@ tell, how much that was; `[verdict]` says from where on a finding is made of it.
 - `read_delay_p99_ms`: over measured rows, the longest time from the kernel's stamp on bytes to their read. It is in no
   latency, since the stamp is the time of the bytes; with `stamp` = `read` it would be. `clamped_stamps` counts stamps that
   were missing or impossible, `shared_reads` of `reads` those that brought several events at once.
+- `clock_step_ms`: the most by which the time of day was set between two looks. No latency has it in it: all of them are
+  differences of a monotonic clock, to which the kernel's stamps are brought with every change accounted for.
 - `sender_cpu_share`: the part of the time that the sender, which is one thread, was at work.
 - `backlog_peak_bytes`: the most that waited between the sender and what writes the files. The sender never waits for it.
 - `memory_peak_bytes`, `memory_share`: the most memory of the process by then, also of what the machine or its control

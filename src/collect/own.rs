@@ -15,6 +15,19 @@ pub struct Memory {
     pub limit_bytes: Option<u64>,
 }
 
+/// A look at the sender.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Look {
+    /// When it woke.
+    pub(super) at: Nanos,
+    /// How late that was.
+    pub(super) delay: Duration,
+    /// How long it has worked since the look before.
+    pub(super) busy: Option<Duration>,
+    /// By how much the time of day was set since then.
+    pub(super) step: Option<Duration>,
+}
+
 /// The account of every phase.
 pub(super) struct Own {
     phases: Vec<Account>,
@@ -31,6 +44,8 @@ struct Account {
     watched: Duration,
     backlog_peak_bytes: Option<u64>,
     memory: Option<Memory>,
+    /// The most by which the time of day was set.
+    step: Option<Duration>,
 }
 
 impl Own {
@@ -38,11 +53,12 @@ impl Own {
         Own { phases: vec![Account::default(); phases], looked: None }
     }
 
-    /// A look at the sender: it woke at `at`, this much late, and has worked so long since the look before.
-    pub(super) fn look(&mut self, phase: u32, at: Nanos, delay: Duration, busy: Option<Duration>) {
+    /// A look at the sender in `phase`.
+    pub(super) fn look(&mut self, phase: u32, Look { at, delay, busy, step }: Look) {
         let before = self.looked.replace(at);
         let Some(account) = self.phases.get_mut(phase as usize) else { return };
         account.loop_delays.push(Micros::from_duration(delay));
+        account.step = account.step.max(step);
         if let (Some(before), Some(busy)) = (before, busy) {
             account.busy += busy;
             account.watched += at.since(before);
@@ -75,6 +91,7 @@ impl Own {
             backlog_peak_bytes: account.backlog_peak_bytes,
             memory_peak_bytes: account.memory.map(|memory| memory.peak_bytes),
             memory_share: account.memory.and_then(share).map(rounded),
+            clock_step_ms: account.step.map(|step| Micros::from_duration(step).as_ms()),
             ..rows
         }
     }
@@ -93,11 +110,13 @@ mod tests {
     fn each_phase_has_the_delays_and_the_work_of_its_own_looks() {
         let mut own = Own::new(2);
         let ms = Duration::from_millis;
-        own.look(0, Nanos(0), ms(0), Some(ms(400)));
-        for look in 1..=100 {
-            own.look(0, Nanos(look * 50_000_000), ms(look / 50), Some(ms(10)));
+        let look =
+            |at, delay, busy| Look { at: Nanos(at), delay: ms(delay), busy: Some(ms(busy)), step: None };
+        own.look(0, look(0, 0, 400));
+        for place in 1..=100 {
+            own.look(0, look(place * 50_000_000, place / 50, 10));
         }
-        own.look(1, Nanos(5_100_000_000), ms(7), Some(ms(80)));
+        own.look(1, look(5_100_000_000, 7, 80));
         let [first, second] = [0, 1].map(|phase| own.complete(phase, ClientFigures::default()));
         assert_eq!(
             (first.loop_delay_p99_ms, first.sender_cpu_share),
@@ -128,11 +147,21 @@ mod tests {
     }
 
     #[test]
+    fn c068_the_furthest_that_the_time_of_day_was_set_counts() {
+        let mut own = Own::new(1);
+        for (at, step) in [(0, None), (50, Some(0)), (100, Some(5_000)), (150, Some(3))] {
+            let step = step.map(Duration::from_millis);
+            own.look(0, Look { at: Nanos(at * 1_000_000), delay: Duration::ZERO, busy: None, step });
+        }
+        assert_eq!(own.complete(0, ClientFigures::default()).clock_step_ms, Some(5_000.0));
+    }
+
+    #[test]
     fn what_was_not_looked_at_is_not_known() {
         let mut own = Own::new(1);
         assert_eq!(own.complete(0, ClientFigures::default()), ClientFigures::default());
         // A phase that no scenario has.
-        own.look(9, Nanos(5), Duration::ZERO, None);
+        own.look(9, Look { at: Nanos(5), delay: Duration::ZERO, busy: None, step: None });
         own.backlog(9, 1);
     }
 }

@@ -391,8 +391,9 @@ impl Recipe {
     fn count_ahead(&self, turns: &[Turn], opening: &Opening) -> (Counted, VecDeque<Counted>) {
         let form = self.form(&turns[0]);
         let counts = form.context.is_some() && form.tokenizer.is_some() && !form.is_measured();
-        let tells_blocks = form.history == History::None && form.identifies_tokens().is_some();
-        if !counts && !(tells_blocks && turns.len() > 1) {
+        let tells_blocks =
+            turns.len() > 1 && form.history == History::None && form.identifies_tokens().is_some();
+        if !counts && !tells_blocks {
             return (Counted::default(), VecDeque::new());
         }
         let count = |said: &[Message], answer: Option<&str>| Counted {

@@ -145,6 +145,8 @@ pub enum Event {
         delay: Duration,
         /// How long the sender has been at work since the wake-up before, where that can be had.
         busy: Option<Duration>,
+        /// By how much the time of day was set meanwhile, where that can be had.
+        step: Option<Duration>,
     },
     /// A page of the server's metrics was looked at.
     Scraped(Box<Scraped>),

@@ -391,6 +391,7 @@ pub(crate) mod tests {
             "delay_invalid_share": 0.1,
             "shared_reads": 0.2,
             "sender_cpu": 0.8,
+            "clock_step_ms": 10.0,
             "backlog_bytes": 16777216,
             "memory": 0.5,
             "client_errors": 0.001,

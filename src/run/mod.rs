@@ -11,6 +11,7 @@ mod open_loop;
 mod places;
 pub mod stop;
 mod users;
+mod watch;
 
 use std::cell::Cell;
 use std::future::pending;
@@ -23,6 +24,7 @@ use lane::Lane;
 use places::Places;
 use stop::{Stop, StopSwitch};
 use users::Users;
+use watch::watch_sender;
 
 use crate::client::Client;
 use crate::clock::Clock;
@@ -38,8 +40,6 @@ pub type Sink = Rc<dyn Fn(Event)>;
 
 /// How long requests may go on after a first request to stop.
 const STOP_DRAIN: Duration = Duration::from_secs(2);
-/// How often the event loop's own delay is sampled.
-const LOOP_SAMPLE: Duration = Duration::from_millis(50);
 
 /// What a run needs.
 pub struct Run {
@@ -299,22 +299,5 @@ async fn until_over(frame: &Frame) {
         biased;
         () = frame.over() => {}
         _ = frame.closed() => {}
-    }
-}
-
-/// Measures how late the event loop serves a due wake-up, which a busy client would add to every time it takes, and how
-/// much of the time it is at work.
-async fn watch_sender(clock: Clock, sink: Sink) {
-    let (mut due, mut worked) = (clock.now(), clock.thread_work());
-    loop {
-        due = (due + LOOP_SAMPLE).max(clock.now());
-        clock.sleep_until(due).await;
-        let (at, before) = (clock.now(), worked);
-        worked = clock.thread_work();
-        sink(Event::SenderWoke {
-            at,
-            delay: at.since(due),
-            busy: worked.zip(before).map(|(now, before)| now.saturating_sub(before)),
-        });
     }
 }

@@ -482,6 +482,7 @@ fn a_resolved_scenario_has_every_default_and_no_secret() {
     delay_invalid_share = 0.1
     shared_reads = 0.2
     sender_cpu = 0.8
+    clock_step = "10ms"
     backlog = "16MiB"
     memory = 0.5
     client_errors = 0.001

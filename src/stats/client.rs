@@ -21,6 +21,8 @@ pub struct ClientFigures {
     pub clamped_stamps: u64,
     /// Share of the time that the sender, which is one thread, was at work; none under the virtual clock.
     pub sender_cpu_share: Option<f64>,
+    /// The most by which the time of day was set between two looks at it; none under the virtual clock.
+    pub clock_step_ms: Option<f64>,
     /// The most bytes of events that waited to be taken in; none under the virtual clock.
     pub backlog_peak_bytes: Option<u64>,
     /// The most memory that the process had by the end of the phase; none where a server shares it.
@@ -53,6 +55,7 @@ impl ClientFigures {
             shared_reads: self.shared_reads + other.shared_reads,
             clamped_stamps: self.clamped_stamps + other.clamped_stamps,
             sender_cpu_share: worse(self.sender_cpu_share, other.sender_cpu_share),
+            clock_step_ms: worse(self.clock_step_ms, other.clock_step_ms),
             backlog_peak_bytes: self.backlog_peak_bytes.max(other.backlog_peak_bytes),
             memory_peak_bytes: self.memory_peak_bytes.max(other.memory_peak_bytes),
             memory_share: worse(self.memory_share, other.memory_share),

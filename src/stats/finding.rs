@@ -50,6 +50,8 @@ pub enum FindingKind {
     SharedReads,
     /// The client's sender had little room left.
     SenderCpu,
+    /// The time of day was set.
+    ClockStep,
     /// Events waited to be taken in.
     Backlog,
     /// The client took much of the memory there is.
@@ -208,6 +210,7 @@ impl FindingKind {
             FindingKind::ReadDelay => "read_delay",
             FindingKind::SharedReads => "shared_reads",
             FindingKind::SenderCpu => "sender_cpu",
+            FindingKind::ClockStep => "clock_step",
             FindingKind::Backlog => "backlog",
             FindingKind::Memory => "memory",
             FindingKind::ClientErrors => "client_errors",
@@ -253,6 +256,7 @@ impl FindingKind {
             FindingKind::SendDelay
             | FindingKind::LoopDelay
             | FindingKind::ReadDelay
+            | FindingKind::ClockStep
             | FindingKind::ShardsApart => Measure::Ms,
             FindingKind::FewAnswers
             | FindingKind::Dependent
@@ -281,6 +285,9 @@ impl FindingKind {
                 "only the last event of a read has its own time, and gaps are those of reads"
             }
             FindingKind::SenderCpu => "little more load and its delays show in every time it takes",
+            FindingKind::ClockStep => {
+                "latencies stand, which no time of day enters; times cannot be laid beside logs or other machines"
+            }
             FindingKind::Backlog => "results, progress and stop rules came behind what happened",
             FindingKind::Memory => "a longer run may be killed, and a server beside it is short of memory",
             FindingKind::ClientErrors => "failures of the client are not failures of the server",
@@ -344,6 +351,9 @@ impl FindingKind {
             | FindingKind::SharedReads
             | FindingKind::SenderCpu => {
                 "free the client's CPU, lower the load, or split it over machines with --shard"
+            }
+            FindingKind::ClockStep => {
+                "let the machine's clock settle before a run, and have it slewed instead of set"
             }
             FindingKind::Backlog => {
                 "write to a faster disk with --out, turn results.chunks and results.responses off, or split the load"
@@ -431,6 +441,9 @@ impl fmt::Display for Finding {
             }
             FindingKind::SenderCpu => {
                 write!(f, "the client's sender was at work for {measured} of the time (limit {threshold})")
+            }
+            FindingKind::ClockStep => {
+                write!(f, "the time of day was set by {measured} (limit {threshold})")
             }
             FindingKind::Backlog => {
                 write!(f, "up to {measured} of events waited to be taken in (limit {threshold})")

@@ -101,6 +101,8 @@ limits! {
     sender_cpu: Share(80), r#""60%""#,
         "Time that the sender, which is one thread, is at work: above, what comes meanwhile waits for twice as long as \
          it takes, and longer the more there is.";
+    clock_step_ms: Ms(10), r#""1s""#,
+        "A change of the time of day between two looks, a twentieth of a second apart: slewing is at most half as fast.";
     backlog_bytes: Bytes(16), r#""4MiB""#,
         "Events that wait to be taken in: a quarter of what makes texts and single events be left out.";
     memory: Share(50), r#""25%""#,

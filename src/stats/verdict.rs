@@ -241,6 +241,7 @@ pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Fin
         loop_delay,
         read_delay,
         over(FindingKind::SenderCpu, client.sender_cpu_share, limits.sender_cpu),
+        over(FindingKind::ClockStep, client.clock_step_ms, limits.clock_step_ms),
         over(
             FindingKind::Backlog,
             client.backlog_peak_bytes.map(|bytes| bytes as f64),
@@ -347,7 +348,12 @@ mod tests {
     #[test]
     fn each_fault_has_its_finding_and_weight() {
         let share = |planned, real| Lengths { planned, real };
-        let cases: [(&str, Figures, &str); 40] = [
+        let cases: [(&str, Figures, &str); 41] = [
+            (
+                "c068: the time of day was set back by 5 s",
+                Figures { client: ClientFigures { clock_step_ms: Some(5_000.0), ..client() }, ..sound() },
+                "clock_step warning",
+            ),
             (
                 "a buffer on the way, read by a client that is on time",
                 Figures {

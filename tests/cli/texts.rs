@@ -141,7 +141,7 @@ fn by_a_tokenizer_rows_of_data_sets_have_eligible_tokens() {
     let set = ["--set", "target.tokenizer.file=tokenizer.json"];
     for (content, more) in [
         (rows.clone(), &[][..]),
-        (rows.clone(), &["--set", "workload.rows.cache=cold"]),
+        (rows, &["--set", "workload.rows.cache=cold"]),
         (
             rows.clone(),
             &["--set", "workload.rows.system.text=Answer the pilot: in one word, and nobody asks."],

@@ -49,15 +49,18 @@ fn a_client_that_begins_late_sends_late() {
 #[test]
 fn a_client_that_is_slow_itself_is_found_by_what_it_measures_of_itself() {
     type Own = fn(&mut Collector);
-    fn look(client: &mut Collector, delay: u64, busy: u64) {
+    fn look(client: &mut Collector, delay: u64, busy: u64, step: u64) {
         for look in 0..100 {
-            let at = Nanos(look * 50_000_000);
-            client.take(Event::SenderWoke { at, delay: ms(delay), busy: Some(ms(busy)) }).unwrap();
+            let (at, step) = (Nanos(look * 50_000_000), if look == 50 { step } else { 0 });
+            let (delay, busy, step) = (ms(delay), Some(ms(busy)), Some(ms(step)));
+            client.take(Event::SenderWoke { at, delay, busy, step }).unwrap();
         }
     }
-    let faults: [(&str, Own); 4] = [
-        ("loop_delay", |client| look(client, 40, 5)),
-        ("sender_cpu", |client| look(client, 0, 47)),
+    let faults: [(&str, Own); 5] = [
+        ("loop_delay", |client| look(client, 40, 5, 0)),
+        ("sender_cpu", |client| look(client, 0, 47, 0)),
+        // c068: the latencies of the run are those of a clock that nobody sets.
+        ("clock_step", |client| look(client, 0, 5, 5_000)),
         ("backlog", |client| client.take_backlog(70 << 20)),
         ("memory", |client| {
             client.take_memory(Memory { peak_bytes: 7 << 30, limit_bytes: Some(8 << 30) });

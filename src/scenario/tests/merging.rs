@@ -383,6 +383,7 @@ fn every_resolved_value_says_where_it_came_from() {
     delay_invalid_share = 0.1  # default
     shared_reads = 0.2  # default
     sender_cpu = 0.8  # default
+    clock_step = "10ms"  # default
     backlog = "16MiB"  # default
     memory = 0.5  # default
     client_errors = 0.001  # default
