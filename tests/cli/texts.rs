@@ -141,11 +141,8 @@ fn by_a_tokenizer_rows_of_data_sets_have_eligible_tokens() {
     let set = ["--set", "target.tokenizer.file=tokenizer.json"];
     for (content, more) in [
         (rows.clone(), &[][..]),
-        (rows, &["--set", "workload.rows.cache=cold"]),
-        (
-            rows.clone(),
-            &["--set", "workload.rows.system.text=Answer the pilot: in one word, and nobody asks."],
-        ),
+        (rows.clone(), &["--set", "workload.rows.cache=cold"]),
+        (rows, &["--set", "workload.rows.system.text=Answer the pilot: in one word, and nobody asks."]),
         // Each conversation once.
         (talks.clone().collect(), &["--set", "phase.steady.requests=12"]),
         (talks.collect(), &["--set", "workload.rows.session.history=none"]),
@@ -177,4 +174,21 @@ fn without_a_tokenizer_only_the_declared_prefix_is_eligible() {
         assert_eq!((eligible[0].as_str(), eligible[1].as_str()), ("0", expected), "{policy}");
         assert!(eligible[1..].iter().all(|tokens| tokens == expected), "{eligible:?}");
     }
+}
+
+#[test]
+fn answers_are_as_long_as_those_of_the_rows() {
+    let sandbox = Sandbox::with(ROWS);
+    sandbox.write("tokenizer.json", &tokenizer());
+    let said = |who: &str, what: &str| format!("{{\"role\": \"{who}\", \"content\": \"{what}\"}}");
+    let (asked, first, second) =
+        (said("user", "And?"), said("assistant", "able able, able"), said("assistant", "able"));
+    sandbox.write("rows.jsonl", &format!("[{asked}, {first}, {asked}, {second}]\n"));
+    let set = ["--set", "workload.rows.output.max_tokens=dataset", "--set", "phase.steady.requests=4"];
+    let counted = [&set[..], &["--set", "target.tokenizer.file=tokenizer.json"]].concat();
+    sandbox.tonnage(&[&["rehearse", "x.toml", "--out", "a"][..], &counted].concat());
+    assert_eq!(cells(&sandbox, "a", "output_tokens_planned"), ["4", "1", "4", "1"]);
+    assert_eq!(cells(&sandbox, "a", "output_tokens"), ["4", "1", "4", "1"]);
+    let refused = sandbox.tonnage(&[&["check", "x.toml"][..], &set].concat()).expect(2);
+    refused.says(&["needs a tokenizer to count the answers", "target.tokenizer.file"]);
 }
