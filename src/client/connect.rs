@@ -165,7 +165,11 @@ macro_rules! on_stream {
 
 impl ByteStream {
     /// Reads into `room`; how many bytes, 0 at the end of the stream.
-    pub(super) fn poll_fill(&mut self, context: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+    pub(super) fn poll_fill(
+        &mut self,
+        context: &mut Context<'_>,
+        room: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
         if let ByteStream::Tcp(stream) = self {
             return stream.poll_fill(context, room);
         }

@@ -103,19 +103,21 @@ impl Http1 {
             // Only the connection brings the body on, and whoever waits for more drives it before: the body need
             // wake nobody, nor the connection when a piece is taken from it.
             let mut unheard = Context::from_waker(Waker::noop());
-            return Poll::Ready(match ready!(self.gate.shut_for(|| pin!(&mut *body).poll_frame(&mut unheard))) {
-                None => Read::End,
-                Some(Err(error)) => Read::Failed(error),
-                Some(Ok(frame)) => {
-                    let mut bytes = data_of(frame);
-                    self.valve.without_invented(&mut bytes);
-                    if bytes.is_empty() {
-                        continue;
+            return Poll::Ready(
+                match ready!(self.gate.shut_for(|| pin!(&mut *body).poll_frame(&mut unheard))) {
+                    None => Read::End,
+                    Some(Err(error)) => Read::Failed(error),
+                    Some(Ok(frame)) => {
+                        let mut bytes = data_of(frame);
+                        self.valve.without_invented(&mut bytes);
+                        if bytes.is_empty() {
+                            continue;
+                        }
+                        take(&bytes);
+                        Read::Data
                     }
-                    take(&bytes);
-                    Read::Data
-                }
-            });
+                },
+            );
         }
     }
 

@@ -155,7 +155,11 @@ impl TimedTcp {
 
 impl TimedTcp {
     /// Reads into `room`; how many bytes, 0 at the end of the stream.
-    pub(super) fn poll_fill(&mut self, context: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+    pub(super) fn poll_fill(
+        &mut self,
+        context: &mut Context<'_>,
+        room: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
         let TimedTcp { stream, timing } = self;
         let Some((kernel, meter)) = timing else {
             let mut buffer = ReadBuf::new(room);

@@ -124,7 +124,8 @@ impl<'a> Reading<'a> {
                     stray.extend_from_slice(&bytes[..bytes.len().min(room)]);
                 }
                 let (at, read) = (meter.last_read.get(), meter.reads.get());
-                fed = parser.feed(bytes, |event| account.take(event, at, read, &mut bearing, tells_first, hand_over));
+                fed = parser
+                    .feed(bytes, |event| account.take(event, at, read, &mut bearing, tells_first, hand_over));
             });
             match piece.await {
                 Piece::Data => {}

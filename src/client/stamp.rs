@@ -146,7 +146,11 @@ impl<S> Stamped<S> {
 
 impl Stamped<ByteStream> {
     /// Reads into `room`, which no other memory stands before; how many bytes, 0 at the end of the stream.
-    pub(super) fn poll_fill(&mut self, context: &mut Context<'_>, room: &mut [u8]) -> Poll<io::Result<usize>> {
+    pub(super) fn poll_fill(
+        &mut self,
+        context: &mut Context<'_>,
+        room: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
         let read = ready!(self.stream.poll_fill(context, room))?;
         if read > 0 {
             self.meter.read(read, &self.clock);

@@ -241,10 +241,12 @@ fn is_chunked(head: &httparse::Response<'_, '_>) -> bool {
     let has_body = !matches!(head.code, Some(204 | 304));
     let named = |name: &str| {
         let fields = head.headers.iter();
-        fields.filter(|field| field.name.eq_ignore_ascii_case(name)).map(|field| field.value).collect::<Vec<_>>()
+        fields
+            .filter(|field| field.name.eq_ignore_ascii_case(name))
+            .map(|field| field.value)
+            .collect::<Vec<_>>()
     };
-    let is_plain =
-        matches!(named("transfer-encoding")[..], [value] if value.trim_ascii().eq_ignore_ascii_case(b"chunked"));
+    let is_plain = matches!(named("transfer-encoding")[..], [value] if value.trim_ascii().eq_ignore_ascii_case(b"chunked"));
     has_body && head.version == Some(1) && is_plain && named("content-length").is_empty()
 }
 
@@ -273,11 +275,7 @@ impl Tap {
 }
 
 impl AsyncWrite for Tap {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.writing().stream).poll_write(context, bytes)
     }
 
