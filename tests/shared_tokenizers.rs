@@ -122,6 +122,7 @@ fn form(tokenizer: &Tokenizer, prompts: Prompts) -> Form {
         cache: CachePolicy::Natural,
         history: History::None,
         context: None,
+        tokenizer: None,
         options: BodyOptions::default(),
         checks: false,
         compares: false,

@@ -15,7 +15,7 @@ use super::resume::Resume;
 use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::dataset::{Dataset, Source};
 use crate::diagnostic::{Diagnostics, Style};
-use crate::plan::compose::{ContextLimit, Form, Prompts, Salt, Stuff, System};
+use crate::plan::compose::{Form, Prompts, Salt, Stuff, System};
 use crate::plan::composer::Composer;
 use crate::plan::passage::Passage;
 use crate::plan::shard::Shard;
@@ -262,10 +262,8 @@ impl Prepared {
             measure: None,
             cache: workload.cache,
             history: workload.history(dataset.map(Arc::as_ref)),
-            context: workload.session.as_ref().and_then(|session| {
-                let tokenizer = self.tokenizer.clone();
-                session.max_context.map(|tokens| ContextLimit { tokens, tokenizer })
-            }),
+            context: workload.session.as_ref().and_then(|session| session.max_context),
+            tokenizer: self.tokenizer.clone(),
             options: BodyOptions {
                 model: model.to_owned(),
                 stream: workload.request.stream,

@@ -266,6 +266,7 @@ mod tests {
             cache: CachePolicy::Cold,
             history: History::None,
             context: None,
+            tokenizer: None,
             options,
             checks: false,
             compares: false,

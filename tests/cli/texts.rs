@@ -59,6 +59,7 @@ fn texts_are_as_many_tokens_as_planned_and_share_what_their_policy_says() {
         let numbers =
             |name: &str| rows.iter().map(|row| row[name].parse::<u64>().unwrap()).collect::<Vec<_>>();
         assert_eq!(numbers("prompt_tokens"), numbers("prompt_tokens_planned"), "{out}");
+        assert_eq!(numbers("cached_tokens"), numbers("eligible_tokens"), "{out}");
         let most = numbers("cached_tokens").into_iter().max().unwrap();
         assert!(most <= most_cached && (most > 0) == (most_cached > 0), "{out}: {most}");
         let manifest = results.manifest();
@@ -92,4 +93,102 @@ fn texts_in_words_need_no_tokenizer_and_are_shown_before_the_run() {
     let refused =
         sandbox.tonnage(&["check", "x.toml", "--set", "target.tokenizer.endpoint=server"]).expect(2);
     refused.says(&["only by the model's tokenizer", "give the length in `words`"]);
+}
+
+const ROWS: &str = r#"
+name = "rows"
+seed = 7
+target.sim.profile = "7b-24gb"
+
+[[workload]]
+name = "rows"
+prompt.dataset = { path = "rows.jsonl", when_exhausted = "repeat" }
+output = { max_tokens.uniform = { min = 4, max = 40 }, exact = true }
+
+[[phase]]
+name = "steady"
+requests = 24
+load.closed = 1
+"#;
+
+/// Cells of the rows of a run, as written.
+fn cells(sandbox: &Sandbox, out: &str, name: &str) -> Vec<String> {
+    let rows = Results::at(sandbox.path(out)).rows("requests.csv");
+    assert!(rows.iter().all(|row| row["outcome"] == "ok"), "{out}");
+    rows.iter().map(|row| row[name].clone()).collect()
+}
+
+#[test]
+fn by_a_tokenizer_rows_of_data_sets_have_eligible_tokens() {
+    let sandbox = Sandbox::with(ROWS);
+    sandbox.write("tokenizer.json", &tokenizer());
+    let words = tonnage::prompt::all_words().collect::<Vec<_>>();
+    let document = |from: usize| words[from..from + 200].join(" ");
+    let row = |document: &str, question: usize| {
+        format!("{{\"prompt\": \"{document}. What of {}?\"}}\n", words[question])
+    };
+    let rows = (0..8).map(|i| row(&document(i % 2 * 300), 600 + i)).collect::<String>();
+    let talks = (0..4).map(|i| {
+        let asked = |at: usize| format!("\"{}\"", words[at..at + 30].join(" "));
+        format!(
+            "{{\"document\": \"{}\", \"turns\": [{}, {}, {}]}}\n",
+            document(i),
+            asked(9 * i),
+            asked(7),
+            asked(3)
+        )
+    });
+    let set = ["--set", "target.tokenizer.file=tokenizer.json"];
+    for (content, more) in [
+        (rows.clone(), &[][..]),
+        (rows.clone(), &["--set", "workload.rows.cache=cold"]),
+        (rows, &["--set", "workload.rows.system.text=Answer the pilot: in one word, and nobody asks."]),
+        // Each conversation once.
+        (talks.clone().collect(), &["--set", "phase.steady.requests=12"]),
+        (talks.collect(), &["--set", "workload.rows.session.history=none"]),
+    ] {
+        sandbox.write("rows.jsonl", &content);
+        let out = format!("run{}", std::fs::read_dir(sandbox.path("")).unwrap().count());
+        let arguments = [&["rehearse", "x.toml", "--out", &out][..], &set, more].concat();
+        sandbox.tonnage(&arguments);
+        let (cached, eligible) =
+            (cells(&sandbox, &out, "cached_tokens"), cells(&sandbox, &out, "eligible_tokens"));
+        // What the requests before the run were told, the first one of it may find.
+        assert_eq!(cached[1..], eligible[1..], "{more:?}");
+        let is_cold = more.iter().any(|set| set.ends_with("cold"));
+        assert_eq!(cached.iter().all(|tokens| tokens == "0"), is_cold, "{more:?}");
+    }
+}
+
+#[test]
+fn without_a_tokenizer_only_the_declared_prefix_is_eligible() {
+    let sandbox = Sandbox::with(ROWS);
+    sandbox.write("rows.jsonl", &"{\"prompt\": \"What of the pilot?\"}\n".repeat(3));
+    sandbox.tonnage(&["rehearse", "x.toml", "--out", "none"]);
+    assert!(cells(&sandbox, "none", "eligible_tokens").iter().all(String::is_empty));
+    for (policy, expected) in [("natural", "32"), ("shared", "32"), ("cold", "0")] {
+        let policy_set = format!("workload.rows.cache={policy}");
+        let set = ["--set", "workload.rows.system.tokens=40", "--set", &policy_set];
+        sandbox.tonnage(&[&["rehearse", "x.toml", "--out", policy][..], &set].concat());
+        let eligible = cells(&sandbox, policy, "eligible_tokens");
+        assert_eq!((eligible[0].as_str(), eligible[1].as_str()), ("0", expected), "{policy}");
+        assert!(eligible[1..].iter().all(|tokens| tokens == expected), "{eligible:?}");
+    }
+}
+
+#[test]
+fn answers_are_as_long_as_those_of_the_rows() {
+    let sandbox = Sandbox::with(ROWS);
+    sandbox.write("tokenizer.json", &tokenizer());
+    let said = |who: &str, what: &str| format!("{{\"role\": \"{who}\", \"content\": \"{what}\"}}");
+    let (asked, first, second) =
+        (said("user", "And?"), said("assistant", "able able, able"), said("assistant", "able"));
+    sandbox.write("rows.jsonl", &format!("[{asked}, {first}, {asked}, {second}]\n"));
+    let set = ["--set", "workload.rows.output.max_tokens=dataset", "--set", "phase.steady.requests=4"];
+    let counted = [&set[..], &["--set", "target.tokenizer.file=tokenizer.json"]].concat();
+    sandbox.tonnage(&[&["rehearse", "x.toml", "--out", "a"][..], &counted].concat());
+    assert_eq!(cells(&sandbox, "a", "output_tokens_planned"), ["4", "1", "4", "1"]);
+    assert_eq!(cells(&sandbox, "a", "output_tokens"), ["4", "1", "4", "1"]);
+    let refused = sandbox.tonnage(&[&["check", "x.toml"][..], &set].concat()).expect(2);
+    refused.says(&["needs a tokenizer to count the answers", "target.tokenizer.file"]);
 }

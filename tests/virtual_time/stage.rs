@@ -15,7 +15,7 @@ use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
 use tonnage::dataset::tokenizer::Tokenizer;
 use tonnage::dataset::{self, Dataset};
-use tonnage::plan::compose::{ContextLimit, Form, Measure, Prompts, Salt, Stuff, System};
+use tonnage::plan::compose::{Form, Measure, Prompts, Salt, Stuff, System};
 use tonnage::plan::composer::Composer;
 use tonnage::plan::shard::Shard;
 use tonnage::plan::{Plan, row_orders};
@@ -222,11 +222,8 @@ impl Stage {
             measure: Some(Measure { overhead_tokens: TEMPLATE_TOKENS_PER_MESSAGE, ..Measure::words() }),
             cache: workload.cache,
             history: workload.history(dataset.as_ref().map(|(_, dataset)| &**dataset)),
-            context: workload
-                .session
-                .as_ref()
-                .and_then(|session| session.max_context)
-                .map(|tokens| ContextLimit { tokens, tokenizer: self.tokenizer.clone() }),
+            context: workload.session.as_ref().and_then(|session| session.max_context),
+            tokenizer: self.tokenizer.clone(),
             options: BodyOptions {
                 model: "m".to_owned(),
                 stream: workload.request.stream,

@@ -11,9 +11,10 @@ fn turn(request: u64, group: u32, tokens: u32) -> Turn {
 fn form(prompts: Prompts, system: System, cache: CachePolicy) -> Form {
     let options = BodyOptions::default();
     let (workload, history) = ("chat".to_owned(), History::None);
-    let (measure, context) = (Some(Measure { overhead_tokens: 4, ..Measure::words() }), None);
+    let measure = Some(Measure { overhead_tokens: 4, ..Measure::words() });
+    let (context, tokenizer) = (None, None);
     let (checks, compares) = (false, false);
-    Form { workload, prompts, system, measure, cache, history, context, options, checks, compares }
+    Form { workload, prompts, system, measure, cache, history, context, tokenizer, options, checks, compares }
 }
 
 fn tokens(prefix_tokens: u64) -> Prompts {

@@ -597,7 +597,8 @@ output.max_tokens = 256"#,
                 Kind::AnswerLength,
                 Fallback::None("`max_tokens` of `request`"),
                 "256",
-                "Longest answer asked for, for each request: a number, a law, or `\"dataset\"` for what each row states.",
+                "Longest answer asked for, for each request: a number, a law, or `\"dataset\"` for what each row states, or \
+                 else the tokens of its answer.",
             ),
             key(
                 "exact",

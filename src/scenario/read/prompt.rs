@@ -231,13 +231,11 @@ pub(super) fn cache(
     })
 }
 
-/// Has the rows of data sets counted by the tokenizer in the file at `path` where their lengths are bounded.
+/// Has the rows of data sets counted by the tokenizer in the file at `path`.
 pub(super) fn count_rows_by(workloads: &mut [Workload], path: &Path) {
     for workload in workloads {
-        if let PromptSource::Dataset(source) = &mut workload.prompt
-            && let Some(bounds) = &mut source.bounds
-        {
-            bounds.tokenizer = Some(path.to_owned());
+        if let PromptSource::Dataset(source) = &mut workload.prompt {
+            source.tokenizer = Some(path.to_owned());
         }
     }
 }
