@@ -134,7 +134,7 @@ impl<'a> Reading<'a> {
                     let account = &mut self.account;
                     fed = parser
                         .finish(|event| account.take(event, at, read, &mut bearing, tells_first, hand_over));
-                    if let Ok(_) = fed {
+                    if fed.is_ok() {
                         return (self.conclude_end(&parser, &stray), End::Whole);
                     }
                 }
