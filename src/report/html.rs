@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::chart::escaped;
 use super::course::Course;
-use super::figure::{NONE, grouped, mebibytes, percent, short, time};
+use super::figure::{NONE, grouped, percent, short, size, time};
 use super::objective;
 use super::points;
 use super::terminal::shards;
@@ -143,8 +143,8 @@ fn write_client(html: &mut String, manifest: &Manifest) {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
         let shared = (own.reads > 0).then(|| percent(own.shared_reads as f64 / own.reads as f64));
         let memory = own.memory_peak_bytes.map(|bytes| match own.memory_share {
-            Some(share) => format!("{} ({} of all)", mebibytes(bytes), percent(share)),
-            None => mebibytes(bytes),
+            Some(share) => format!("{} ({} of all)", size(bytes), percent(share)),
+            None => size(bytes),
         });
         let cells = [
             or_none(own.send_delay_p99_ms.map(time)),
@@ -153,7 +153,7 @@ fn write_client(html: &mut String, manifest: &Manifest) {
             or_none(shared),
             grouped(own.clamped_stamps),
             or_none(own.sender_cpu_share.map(percent)),
-            or_none(own.backlog_peak_bytes.map(mebibytes)),
+            or_none(own.backlog_peak_bytes.map(size)),
             or_none(memory),
         ];
         let place = format!("{}{}", shown(&entry.name), of_point(entry.point, entry.repeat));

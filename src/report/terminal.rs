@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::figure::{NONE, grouped, mebibytes, percent, short, time};
+use super::figure::{NONE, grouped, percent, short, size, time};
 use super::objective;
 use super::points;
 use crate::record::Outcome;
@@ -389,8 +389,8 @@ fn client(entry: &PhaseEntry) -> Option<String> {
     let delays = delays.into_iter().filter_map(|(what, ms)| Some(format!("{what} {}", time(ms?))));
     let room = [
         own.sender_cpu_share.map(|share| format!("sender {} at work", percent(share))),
-        own.backlog_peak_bytes.map(|bytes| format!("{} queued at most", mebibytes(bytes))),
-        own.memory_peak_bytes.map(|bytes| format!("{} memory", mebibytes(bytes))),
+        own.backlog_peak_bytes.map(|bytes| format!("{} queued at most", size(bytes))),
+        own.memory_peak_bytes.map(|bytes| format!("{} memory", size(bytes))),
     ];
     let room: Vec<String> = room.into_iter().flatten().collect();
     Some(format!("p99 late {}; {}", delays.collect::<Vec<_>>().join(", "), room.join(", ")))
@@ -592,7 +592,7 @@ mod tests {
         let told: Vec<&str> = told.lines().take(2).map(str::trim).collect();
         assert_eq!(
             told.join(" "),
-            "p99 late to send 0.210 ms, to wake 0.104 ms; sender 12.3 % at work, 0.191 MiB queued at most, \
+            "p99 late to send 0.210 ms, to wake 0.104 ms; sender 12.3 % at work, 195 KiB queued at most, \
                                     37.0 MiB memory"
         );
     }

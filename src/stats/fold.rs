@@ -500,7 +500,7 @@ fn values_of(scope: &Scope<'_>, place: usize, metric: &Metric) -> Vec<Value> {
             let counts = scope.measured();
             let one = |outcome: Outcome| {
                 if counts.of(outcome) == 0 {
-                    return share(outcome.name(), &vec![false; all.len()], bounded);
+                    return none_of(outcome.name(), all.len(), bounded);
                 }
                 let is_it = |row: &Kept| row.outcome == outcome;
                 let flags =
@@ -510,7 +510,11 @@ fn values_of(scope: &Scope<'_>, place: usize, metric: &Metric) -> Vec<Value> {
             [share("value", &all, bounded)].into_iter().chain(failing_outcomes().map(one)).collect()
         }
         Source::FinishShares => {
+            let ok = scope.measured().of(Outcome::Ok) as usize;
             let one = |(name, reason): (&'static str, FinishReason)| {
+                if scope.tallies().all(|tally| tally.finished(reason) == 0) {
+                    return none_of(name, ok, bounded);
+                }
                 let is_it = |row: &Kept| row.finish_reason == reason;
                 let flags = scope.flags(|row, _| (row.outcome == Outcome::Ok).then_some(is_it(row)));
                 share(name, &flags, bounded)
@@ -518,6 +522,10 @@ fn values_of(scope: &Scope<'_>, place: usize, metric: &Metric) -> Vec<Value> {
             FinishReason::ALL.into_iter().map(one).collect()
         }
         Source::Accuracy => {
+            if scope.tallies().all(|tally| tally.checked.is_empty()) {
+                let names = std::iter::once("value").chain(FinishReason::ALL.map(|(name, _)| name));
+                return names.map(|name| none_of(name, 0, bounded)).collect();
+            }
             let is_right = |row: &Kept| row.verdict.map(|verdict| verdict == Verdict::Right);
             let one = |(name, reason): (&'static str, FinishReason)| {
                 let flags = scope.flags(|row, _| is_right(row).filter(|_| row.finish_reason == reason));
@@ -540,6 +548,11 @@ fn values_of(scope: &Scope<'_>, place: usize, metric: &Metric) -> Vec<Value> {
             FinishReason::ALL.into_iter().map(|(name, reason)| plain((name, count(reason)))).collect()
         }
     }
+}
+
+/// The share of something that none of so many is: most of what could happen does not, and rows are many.
+fn none_of(statistic: &'static str, count: usize, bounded: bool) -> Value {
+    share(statistic, &vec![false; count], bounded)
 }
 
 fn share(statistic: &'static str, flags: &[bool], bounded: bool) -> Value {
