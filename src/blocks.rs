@@ -54,6 +54,12 @@ impl BlockHasher {
         self.advance();
     }
 
+    /// Takes a token by its id.
+    pub fn push_id(&mut self, id: u32) {
+        self.hasher.write_u32(id);
+        self.advance();
+    }
+
     /// Takes `count` tokens of a template, which are alike in all prompts.
     pub fn push_template(&mut self, count: u64) {
         for _ in 0..count {
@@ -98,5 +104,12 @@ mod tests {
         assert_ne!(blocks("ab c d", 0)[0], blocks("a bc d", 0)[0]);
         assert_eq!(blocks("a b", 1).len(), 1);
         assert_ne!(blocks("a b", 1)[0], base[0]);
+        let ids = |ids: &[u32]| {
+            let mut hasher = BlockHasher::new(2);
+            ids.iter().for_each(|id| hasher.push_id(*id));
+            hasher.finish()
+        };
+        assert_eq!((ids(&[1, 2, 3, 4])[0], ids(&[1, 2, 3]).len()), (ids(&[1, 2])[0], 1));
+        assert_ne!(ids(&[2, 1])[0], ids(&[1, 2])[0]);
     }
 }

@@ -111,6 +111,14 @@ impl Clock {
         }
     }
 
+    /// CPU time that this thread has taken; `None` under the virtual clock.
+    pub fn thread_work(&self) -> Option<Duration> {
+        if self.is_virtual() {
+            return None;
+        }
+        clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from).ok()
+    }
+
     /// CLOCK_MONOTONIC in nanoseconds at the clock's zero; `None` under the virtual clock.
     pub fn origin_monotonic_ns(&self) -> Option<u64> {
         match &self.0.source {

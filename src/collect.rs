@@ -5,6 +5,7 @@
 
 mod eligible;
 mod grading;
+mod own;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -22,6 +23,8 @@ use crate::scrape::track::{ScrapeTally, Track};
 use eligible::Seen;
 pub use grading::{AnswerCheck, Truth};
 use grading::{FirstAnswers, MOST_REMEMBERED};
+pub use own::Memory;
+use own::{Look, Own};
 use rules::Rules;
 
 use crate::stats::Analysis;
@@ -65,8 +68,8 @@ pub struct Collector {
     courses: Vec<Option<PhaseCourse>>,
     fold: Fold,
     seconds: PerSecond,
-    /// How late the event loop woke, by phase.
-    loop_delays: Vec<Vec<Micros>>,
+    /// What the client measures of itself.
+    own: Own,
     held: BTreeMap<u64, Held>,
     held_count: usize,
     held_limit: usize,
@@ -156,7 +159,7 @@ impl Collector {
             courses: vec![None; scenario.phases.len()],
             fold,
             seconds: PerSecond::new(None, None),
-            loop_delays: vec![Vec::new(); scenario.phases.len()],
+            own: Own::new(scenario.phases.len()),
             held: BTreeMap::new(),
             held_count: 0,
             held_limit: HELD_STAMPS_LIMIT,
@@ -252,10 +255,8 @@ impl Collector {
             }
             Event::Scraped(scraped) => return self.take_page(*scraped),
             Event::RunEnded { .. } => {}
-            Event::LoopDelay { delay, .. } => {
-                if let Some(delays) = self.loop_delays.get_mut(self.progress.phase as usize) {
-                    delays.push(Micros::from_duration(delay));
-                }
+            Event::SenderWoke { at, delay, busy, step } => {
+                self.own.look(self.progress.phase, Look { at, delay, busy, step });
             }
         }
         Ok(())
@@ -280,6 +281,16 @@ impl Collector {
     /// Says how many CPU seconds the client took in the second from run start that begins at `t_s`.
     pub fn take_cpu(&mut self, t_s: u64, cpu_s: f64) {
         self.seconds.set_client_cpu(t_s, cpu_s);
+    }
+
+    /// Says how many bytes of events wait to be taken in.
+    pub fn take_backlog(&mut self, bytes: u64) {
+        self.own.backlog(self.progress.phase, bytes);
+    }
+
+    /// Says how much memory the client has had.
+    pub fn take_memory(&mut self, memory: Memory) {
+        self.own.memory(self.progress.phase, memory);
     }
 
     /// Says whether so much waits to be taken in that rows no figure needs are not to be written: those of `chunks.csv`.
@@ -320,9 +331,8 @@ impl Collector {
         let mut all = self.fold.figures();
         for figures in &mut all {
             let index = self.phases.iter().position(|phase| phase.name == figures.phase);
-            if let Some(delays) = index.and_then(|index| self.loop_delays.get_mut(index)) {
-                delays.sort_unstable();
-                figures.loop_delay_p99_ms = Percentile::P99.nearest_rank(delays).map(Micros::as_ms);
+            if let Some(index) = index {
+                figures.client = self.own.complete(index, figures.client);
             }
             findings.extend(judge(figures, &self.thresholds, simulated));
         }

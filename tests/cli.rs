@@ -41,6 +41,8 @@ mod sweep;
 mod target;
 #[path = "cli/terminal.rs"]
 mod terminal;
+#[path = "cli/texts.rs"]
+mod texts;
 #[path = "cli/usage.rs"]
 mod usage;
 #[path = "cli/verdict.rs"]

@@ -33,8 +33,28 @@ An end is empty where the sample does not bound it: a percentile may stand while
 values have no interval (a share with no exception has one from the first). Neither have `sd`, `min` and `max`; sums and
 counts, which are exact; `gap` and `itl`, whose order is not kept; and groups of several phases, which are several loads.
 
-By simulation (`cargo bench --bench coverage`) intervals hold in 96–99 % of runs for independent values, and in 92–98 % for
-times in an M/M/1 queue at load 0.8, once the run is worth some twenty independent values.
+By simulation (`cargo bench --bench coverage`: p50, p90 and p99 of 400, 2,000 and 10,000 values, 1,000 runs each) intervals
+hold in 98–100 % of runs for independent values, and in 92–97 % for times in an M/M/1 queue at load 0.8.
+
+## The client itself
+
+Whatever measures adds to what it measures. Of each phase `manifest.json` has under `client`, and the summary and the page
+tell, how much that was; `[verdict]` says from where on a finding is made of it.
+
+- `send_delay_p99_ms`: lag − held, how late requests left by the client's own fault; over measured rows.
+- `loop_delay_p99_ms`: how late the sender's event loop woke, twenty times a second: what a busy client adds to every time
+  that it reads off its clock.
+- `read_delay_p99_ms`: over measured rows, the longest time from the kernel's stamp on bytes to their read. It is in no
+  latency, since the stamp is the time of the bytes; with `stamp` = `read` it would be. `clamped_stamps` counts stamps that
+  were missing or impossible, `shared_reads` of `reads` those that brought several events at once.
+- `clock_step_ms`: the most by which the time of day was set between two looks. No latency has it in it: all of them are
+  differences of a monotonic clock, to which the kernel's stamps are brought with every change accounted for.
+- `sender_cpu_share`: the part of the time that the sender, which is one thread, was at work.
+- `backlog_peak_bytes`: the most that waited between the sender and what writes the files. The sender never waits for it.
+- `memory_peak_bytes`, `memory_share`: the most memory of the process by then, also of what the machine or its control
+  group has; empty where a simulated server shares the process.
+
+Under the virtual clock work takes no time, and all but the first are empty.
 
 ## Adjusted latencies
 

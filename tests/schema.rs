@@ -196,6 +196,8 @@ const BEYOND_A_SCHEMA: &[&str] = &[
     "sweep_value_twice",
     "sweep_values_of_several_keys",
     "system_file_missing",
+    "text_in_tokens_uncounted",
+    "text_of_nothing",
     "tls_certificate_without_key",
     "tls_insecure_with_an_authority",
     "tokenizer_file_missing",

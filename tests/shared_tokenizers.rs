@@ -10,6 +10,7 @@ use tonnage::dataset::{Dataset, Source};
 use tonnage::plan::Turn;
 use tonnage::plan::compose::{Form, Measure, Prompts, Salt, System};
 use tonnage::plan::needle::{Filler, Hay};
+use tonnage::plan::passage::Passage;
 use tonnage::prompt::TokenModel;
 use tonnage::protocol::BodyOptions;
 use tonnage::record::{Needle, Planned};
@@ -121,6 +122,7 @@ fn form(tokenizer: &Tokenizer, prompts: Prompts) -> Form {
         cache: CachePolicy::Natural,
         history: History::None,
         context: None,
+        tokenizer: None,
         options: BodyOptions::default(),
         checks: false,
         compares: false,
@@ -163,6 +165,37 @@ fn rows_of_a_real_trace_have_their_tokens_and_share_those_of_their_common_ids() 
         }
     }
     assert!(shared_most > 1, "no rows share more than the first block");
+}
+
+/// Texts as people have them: essays, code with indents, questions, conversations.
+fn texts() -> Vec<String> {
+    let read = |path: &str| std::fs::read_to_string(folder().join(path)).expect("a file of texts");
+    let rows = |path: &str| read(path).lines().take(300).collect::<Vec<_>>().join("\n");
+    let unicode = "Früh am Morgen — 早上好,世界! 🚢🚢 naïve\u{a0}façade\r\n\r\n\tif x != 10_000 {\n\t\treturn;\n\t}\n\n\n… ".repeat(40);
+    let code = include_str!("../src/plan/passage.rs").to_owned();
+    vec![include_str!("../datasets/filler.txt").to_owned(), code, unicode, rows("../gsm8k/test.jsonl")]
+}
+
+#[test]
+fn texts_cut_or_repeated_have_their_tokens() {
+    for file in FILES {
+        let tokenizer = Tokenizer::load(&folder().join(file)).unwrap();
+        let count = |text: &str| Some(tokenizer.count(text, Specials::Without).ok()? as u64);
+        let model = TokenModel::counted(count).unwrap();
+        for (number, text) in (0..).zip(texts()) {
+            let passage =
+                Passage::counted(&text, u64::MAX, count).unwrap_or_else(|why| panic!("{file}: {why}"));
+            let whole = count(text.trim()).unwrap();
+            let lengths = (1..40).chain((1..16).map(|i| i * whole / 5)).chain([whole, 131_072]);
+            for length in lengths.filter(|length| *length > 0) {
+                for lead in [None, Some((16, number))] {
+                    let mut stream = Seed(9).indexed_stream("words", file, length);
+                    let made = passage.compose(length, lead, &model, &mut stream);
+                    assert_eq!(count(&made), Some(length), "{file}, text {number}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -36,6 +36,8 @@ mod loads;
 mod merge;
 #[path = "virtual_time/needles.rs"]
 mod needles;
+#[path = "virtual_time/planted.rs"]
+mod planted;
 #[path = "virtual_time/replay.rs"]
 mod replay;
 #[path = "virtual_time/rules.rs"]

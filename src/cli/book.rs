@@ -14,8 +14,8 @@ use super::resume::Resume;
 use crate::collect::{Collected, Collector, PhaseCourse};
 use crate::report::{self, json, terminal};
 use crate::results::manifest::{
-    ClientEntry, ClockKind, FORMAT, Host, LeftOut, LengthsEntry, PageEntry, PhaseEntry, PointEntry,
-    PointState, ResumeEntry, ServerEntry, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
+    ClockKind, FORMAT, Host, LeftOut, LengthsEntry, PageEntry, PhaseEntry, PointEntry, PointState,
+    ResumeEntry, ServerEntry, SkippedRows, State, Timeouts, VerdictEntry, WorkloadEntry,
 };
 use crate::results::memory::MemoryEntry;
 use crate::results::objectives::{ObjectiveEntry, any_fails, any_fails_at_a_point, undetermined};
@@ -309,7 +309,8 @@ impl Book<'_> {
                 let facts = fold.facts(index as u32);
                 entry.counted = facts.is_some_and(|facts| facts.counted);
                 entry.stopped = facts.is_some_and(|facts| facts.stopped);
-                entry.client = figures.iter().find(|known| known.phase == entry.name).map(ClientEntry::from);
+                entry.client =
+                    figures.iter().find(|known| known.phase == entry.name).map(|known| known.client);
                 entry.requests =
                     fold.outcomes(index as u32).into_iter().map(|(name, n)| (name.to_owned(), n)).collect();
             }

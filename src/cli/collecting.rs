@@ -11,9 +11,10 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::host;
 use super::live::Live;
 use crate::clock::Monotonic;
-use crate::collect::Collector;
+use crate::collect::{Collector, Memory};
 use crate::record::Event;
 use crate::results::ResultsError;
 use crate::run::Sink;
@@ -47,14 +48,14 @@ pub(super) struct Gathered {
     pub(super) failure: Option<ResultsError>,
 }
 
-/// Starts a collector. It shows progress on `live` and asks for a stop when files fail. `measures_cpu` is false
-/// where a server shares the process, so that its work would be taken for the client's.
+/// Starts a collector. It shows progress on `live` and asks for a stop when files fail. `is_alone` is false where a
+/// server shares the process, so that its work and memory would be taken for the client's.
 pub(super) fn start(
     collector: Collector,
     clock: Monotonic,
     live: Option<Live>,
     stop: UnboundedSender<Stop>,
-    measures_cpu: bool,
+    is_alone: bool,
 ) -> std::io::Result<Collecting> {
     let (sender, events) = channel();
     let queue = Queue { sender, queued_bytes: Arc::default(), dropped_texts: Arc::default() };
@@ -67,7 +68,7 @@ pub(super) fn start(
         stop,
         failure: None,
         origin: None,
-        cpu: measures_cpu.then(Cpu::default),
+        usage: is_alone.then(Usage::new),
         second: None,
         is_stopped: false,
     };
@@ -115,7 +116,7 @@ struct Desk {
     stop: UnboundedSender<Stop>,
     failure: Option<ResultsError>,
     origin: Option<Nanos>,
-    cpu: Option<Cpu>,
+    usage: Option<Usage>,
     /// The second since the origin that was last seen to.
     second: Option<u64>,
     /// Whether a rule has stopped the run.
@@ -144,6 +145,7 @@ impl Desk {
     /// Takes in one event; true for the last one.
     fn take(&mut self, event: Event) -> bool {
         let queued_bytes = self.queued_bytes.fetch_sub(event.size_bytes(), Ordering::Relaxed);
+        self.collector.take_backlog(queued_bytes as u64);
         self.collector.hurry(queued_bytes > DETAIL_LIMIT_BYTES);
         match event {
             Event::RunStarted { origin } => self.origin = Some(origin),
@@ -166,9 +168,11 @@ impl Desk {
         if last == self.second {
             return;
         }
-        let used = self.cpu.as_mut().and_then(Cpu::since_last);
-        if let (Some(last), Some(used)) = (last, used) {
-            self.collector.take_cpu(last, used);
+        if let Some((cpu_s, memory)) = self.usage.as_mut().and_then(Usage::since_last) {
+            self.collector.take_memory(memory);
+            if let (Some(last), Some(cpu_s)) = (last, cpu_s) {
+                self.collector.take_cpu(last, cpu_s);
+            }
         }
         let flushed = self.collector.flush();
         self.note(flushed);
@@ -187,19 +191,26 @@ impl Desk {
     }
 }
 
-/// CPU time of this process.
-#[derive(Default)]
-struct Cpu {
+/// What this process takes of the machine.
+struct Usage {
     last_us: Option<i64>,
+    memory_limit: Option<u64>,
 }
 
-impl Cpu {
-    /// CPU seconds since the last call; `None` at the first.
-    fn since_last(&mut self) -> Option<f64> {
+impl Usage {
+    fn new() -> Usage {
+        Usage { last_us: None, memory_limit: host::memory_bytes() }
+    }
+
+    /// CPU seconds since the last call, none at the first, and the most memory so far.
+    fn since_last(&mut self) -> Option<(Option<f64>, Memory)> {
         let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
         let now_us = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
-        let last_us = self.last_us.replace(now_us)?;
-        Some((now_us - last_us) as f64 / 1e6)
+        let last_us = self.last_us.replace(now_us);
+        // The kernel counts it in KiB.
+        let peak_bytes = u64::try_from(usage.max_rss()).ok()? << 10;
+        let memory = Memory { peak_bytes, limit_bytes: self.memory_limit };
+        Some((last_us.map(|last_us| (now_us - last_us) as f64 / 1e6), memory))
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) async fn composer(
 ) -> Result<(Composer, Vec<LengthsEntry>, Vec<KnownPrompt>), Failure> {
     let target = &prepared.scenario.target;
     let root = url.base_path.trim_end_matches("/v1");
-    let mut forms = prepared.forms(model);
+    let mut forms = prepared.forms(model)?;
     let words = match (&target.tokenizer, &prepared.tokenizer) {
         (Some(TokenizerSource::Server), _) => WordSource::Endpoint(format!("{root}/tokenize")),
         (_, Some(tokenizer)) => WordSource::Tokenizer(tokenizer),

@@ -12,17 +12,20 @@ use super::exit::Failure;
 use super::lengths::load_tokenizer;
 use super::live::{patiently, say};
 use super::resume::Resume;
-use crate::dataset::tokenizer::Tokenizer;
+use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::dataset::{Dataset, Source};
 use crate::diagnostic::{Diagnostics, Style};
-use crate::plan::compose::{ContextLimit, Form, Prompts, Salt, System};
+use crate::plan::compose::{Form, Prompts, Salt, Stuff, System};
 use crate::plan::composer::Composer;
+use crate::plan::passage::Passage;
 use crate::plan::shard::Shard;
 use crate::plan::{Plan, row_orders};
 use crate::protocol::BodyOptions;
 use crate::results::ResultsError;
 use crate::results::manifest::Setting;
-use crate::scenario::{Overrides, PromptSource, Requests, Scenario, SystemText, Template};
+use crate::scenario::{
+    Material, Overrides, PromptSource, Requests, Scenario, SystemText, Template, TextFile, Workload,
+};
 use crate::seed::Seed;
 use crate::sweep::Run;
 
@@ -62,6 +65,13 @@ pub(super) struct Variant {
     scenario: Arc<Scenario>,
     datasets: Vec<Option<Arc<Dataset>>>,
     tokenizer: Option<Arc<Tokenizer>>,
+}
+
+/// What the length of a text is counted in.
+#[derive(Clone, Copy)]
+enum Counted {
+    InWords,
+    InTokens,
 }
 
 /// What a scenario is prepared for.
@@ -209,18 +219,37 @@ impl Prepared {
     }
 
     /// What the requests of each workload have in common, for `model`. Lengths in tokens are not measured yet.
-    pub(super) fn forms(&self, model: &str) -> Vec<Form> {
-        let forms = self.scenario.workloads.iter().zip(&self.datasets).map(|(workload, dataset)| Form {
+    ///
+    /// # Errors
+    /// When a text cannot be cut to its lengths.
+    pub(super) fn forms(&self, model: &str) -> Result<Vec<Form>, Failure> {
+        let workloads = self.scenario.workloads.iter().zip(&self.datasets);
+        workloads.map(|(workload, dataset)| self.form(workload, dataset.as_ref(), model)).collect()
+    }
+
+    fn form(
+        &self,
+        workload: &Workload,
+        dataset: Option<&Arc<Dataset>>,
+        model: &str,
+    ) -> Result<Form, Failure> {
+        Ok(Form {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
-                (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
-                (PromptSource::Tokens(prompts), _) => {
-                    let prefix = prompts.shared_prefix.as_ref();
-                    Prompts::Tokens {
-                        prefix_tokens: prefix.map_or(0, |prefix| prefix.tokens),
-                        ids: prompts.ids,
-                    }
+                (PromptSource::Synthetic { words, text }, _) => {
+                    let passage = text.as_ref().map(|file| self.passage(file, *words, Counted::InWords));
+                    Prompts::Synthetic { words: *words, passage: passage.transpose()? }
                 }
+                (PromptSource::Tokens(prompts), _) => Prompts::Tokens {
+                    prefix_tokens: prompts.shared_prefix.map_or(0, |prefix| prefix.tokens),
+                    of: match &prompts.material {
+                        Material::Words => Stuff::Words,
+                        Material::Ids(ids) => Stuff::Ids(*ids),
+                        Material::Text(file) => {
+                            Stuff::Passage(self.passage(file, prompts.tokens.max(), Counted::InTokens)?)
+                        }
+                    },
+                },
                 (PromptSource::Needle(form), _) => Prompts::Needle(form.into()),
                 (PromptSource::Dataset(_), Some(dataset)) => Prompts::Rows(Arc::clone(dataset)),
                 (PromptSource::Dataset(_), None) => unreachable!("every data set was scanned above"),
@@ -232,24 +261,38 @@ impl Prepared {
             },
             measure: None,
             cache: workload.cache,
-            history: workload.history(dataset.as_deref()),
-            context: workload.session.as_ref().and_then(|session| {
-                let tokenizer = self.tokenizer.clone();
-                session.max_context.map(|tokens| ContextLimit { tokens, tokenizer })
-            }),
+            history: workload.history(dataset.map(Arc::as_ref)),
+            context: workload.session.as_ref().and_then(|session| session.max_context),
+            tokenizer: self.tokenizer.clone(),
             options: BodyOptions {
                 model: model.to_owned(),
                 stream: workload.request.stream,
                 temperature: Some(workload.request.temperature),
                 chat_limit: self.scenario.target.chat_limit,
                 exact: workload.exact_output,
-                ids: matches!(&workload.prompt, PromptSource::Tokens(prompts) if prompts.ids.is_some()),
+                ids: matches!(&workload.prompt, PromptSource::Tokens(prompts) if prompts.ids().is_some()),
                 extra: workload.request.extra.clone(),
             },
             checks: workload.score.is_some(),
             compares: workload.consistency,
-        });
-        forms.collect()
+        })
+    }
+
+    /// The text of `file`, of which prompts take at most so much.
+    fn passage(&self, file: &TextFile, longest: u64, counted: Counted) -> Result<Arc<Passage>, Failure> {
+        let passage = match (counted, &self.tokenizer) {
+            (Counted::InTokens, Some(tokenizer)) => Passage::counted(&file.text, longest, |text| {
+                Some(tokenizer.count(text, Specials::Without).ok()? as u64)
+            }),
+            _ => Passage::in_words(&file.text, longest),
+        };
+        passage.map(Arc::new).map_err(|why| {
+            let help = "give the length in words: prompt.text.words";
+            Failure::usage(format!(
+                "{} cannot be cut to a length: {why}\n  help: {help}",
+                file.path.display()
+            ))
+        })
     }
 
     /// Composes this scenario's requests by `forms`.

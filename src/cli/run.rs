@@ -192,8 +192,8 @@ impl Stage for Network<'_> {
         let (ask, mut asked) = unbounded_channel();
         let monotonic =
             self.clock.monotonic().ok_or_else(|| Failure::unexpected("the clock is not the real one"))?;
-        let measures_cpu = self.link.server.embedded.is_none();
-        let collecting = collecting::start(collector, monotonic, live, ask.clone(), measures_cpu);
+        let is_alone = self.link.server.embedded.is_none();
+        let collecting = collecting::start(collector, monotonic, live, ask.clone(), is_alone);
         let collecting = collecting.map_err(no_thread)?;
         let stop = Rc::new(StopSwitch::default());
         let scenario = &prepared.scenario;

@@ -250,14 +250,14 @@ mod tests {
     }
 
     #[test]
-    fn a_step_of_the_time_of_day_starts_a_new_account() {
+    fn c068_a_step_of_the_time_of_day_starts_a_new_account() {
         for step in [-3_600_000_000_000, -1_000, 1_000, 3_600_000_000_000] {
             assert_eq!(told(distance(APART, 20, 10), distance(APART + step, 20, 20)), (APART + step, 20));
         }
     }
 
     #[test]
-    fn a_time_of_day_is_brought_to_our_clock() {
+    fn c068_a_time_of_day_that_is_set_moves_no_stamp() {
         Clock::run_real(|clock| async move {
             let kernel = KernelTime::new(&clock).unwrap();
             let (before, day, after) = clock.time_of_day_ns().unwrap();

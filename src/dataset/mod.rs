@@ -6,6 +6,7 @@
 //! which knows nothing of files.
 
 mod bounds;
+mod count;
 mod format;
 mod order;
 mod reader;
@@ -17,6 +18,7 @@ pub mod tokenizer;
 mod trace;
 mod unpack;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -57,12 +59,14 @@ pub struct Source {
     pub few_shot: Option<FewShot>,
     /// Whether every turn but the last must have its answer in the file.
     pub needs_answers: bool,
-    /// Whether every row must say how long its answer is, and requests ask for that.
+    /// Whether every row must say how long its answers are, by a number or by their texts, and requests ask for that.
     pub uses_output_tokens: bool,
     /// Of a trace: the time whose rows are used; `None` for all.
     pub span: Option<Span>,
     /// How long prompts may be; `None` for any length.
     pub bounds: Option<PromptBounds>,
+    /// The file of the tokenizer that counts texts, where the scenario names one.
+    pub tokenizer: Option<PathBuf>,
 }
 
 /// A part of a trace, in its own time from its first row.
@@ -91,6 +95,9 @@ impl Span {
     }
 }
 
+/// Tokens of the answers to all turns but the first, by row.
+type FurtherAnswers = BTreeMap<u32, Box<[u32]>>;
+
 /// What a row says of lengths, in tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths {
@@ -115,6 +122,7 @@ impl Source {
             uses_output_tokens: false,
             span: None,
             bounds: None,
+            tokenizer: None,
         }
     }
 }
@@ -139,8 +147,10 @@ pub struct Dataset {
     repeated: u64,
     mended: u64,
     examples: Vec<Message>,
-    /// Of each row, where rows state them.
+    /// Of each row, where rows state them; the answer is that to its first turn.
     lengths: Arc<[Lengths]>,
+    /// Tokens of the answers to the further turns of rows, where they were counted.
+    further_answers: Arc<FurtherAnswers>,
     /// Of each row of a trace, from the first of the file, ascending.
     times: Arc<[Duration]>,
     unsorted: u64,
@@ -174,7 +184,9 @@ impl Dataset {
     /// stream shuffles them.
     pub fn order(&self, source: &Source, seed: Seed, workload: &str) -> RowOrder {
         let order = RowOrder::new(self.rows(), source.shuffle, source.when_exhausted, seed, workload);
-        let order = order.with_lengths(Arc::clone(&self.lengths)).with_times(Arc::clone(&self.times));
+        let further = Arc::clone(&self.further_answers);
+        let order =
+            order.with_lengths(Arc::clone(&self.lengths), further).with_times(Arc::clone(&self.times));
         if !self.is_conversations() {
             return order;
         }
@@ -196,6 +208,16 @@ impl Dataset {
         let stated = self.lengths.iter().map(|lengths| lengths.prompt.map(u64::from));
         Some(stated.sum::<Option<u64>>()? as f64 / self.lengths.len().max(1) as f64)
             .filter(|_| self.is_sized())
+    }
+
+    /// The mean length of recorded answers, in tokens; `None` where rows do not say.
+    pub fn mean_output_tokens(&self) -> Option<f64> {
+        let first = self.lengths.iter().filter_map(|lengths| lengths.output);
+        let further = self.further_answers.values().flat_map(|answers| answers.iter().copied());
+        let (sum, count) = first
+            .chain(further)
+            .fold((0_u64, 0_u64), |(sum, count), tokens| (sum + u64::from(tokens), count + 1));
+        (count > 0).then(|| sum as f64 / count as f64)
     }
 
     /// When each row was sent, from the first of the file, ascending; empty where rows have no times.

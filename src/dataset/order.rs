@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Lengths;
+use super::{FurtherAnswers, Lengths};
 use crate::seed::{Seed, Stream};
 
 /// What follows when every row has been taken.
@@ -43,6 +43,7 @@ pub struct RowOrder {
     turns: Option<Arc<[u32]>>,
     /// Of each row, where rows state them.
     lengths: Option<Arc<[Lengths]>>,
+    further_answers: Option<Arc<FurtherAnswers>>,
     /// Of each row of a trace, ascending.
     times: Option<Arc<[Duration]>>,
 }
@@ -71,6 +72,7 @@ impl RowOrder {
             shuffle,
             turns: None,
             lengths: None,
+            further_answers: None,
             times: None,
         };
         order.begin_pass();
@@ -85,14 +87,23 @@ impl RowOrder {
 
     /// The same order of rows that state their lengths.
     #[must_use]
-    pub fn with_lengths(self, lengths: Arc<[Lengths]>) -> RowOrder {
-        RowOrder { lengths: Some(lengths), ..self }
+    pub(super) fn with_lengths(self, lengths: Arc<[Lengths]>, further: Arc<FurtherAnswers>) -> RowOrder {
+        RowOrder { lengths: Some(lengths), further_answers: Some(further), ..self }
     }
 
     /// The same order of rows that were recorded at these times.
     #[must_use]
     pub fn with_times(self, times: Arc<[Duration]>) -> RowOrder {
         RowOrder { times: Some(times), ..self }
+    }
+
+    /// How long the answer to turn `turn` of a row is, in tokens, where the row says so.
+    pub fn output_tokens(&self, row: u32, turn: u32) -> Option<u32> {
+        let answers = self.further_answers.as_ref().and_then(|further| further.get(&row));
+        match (turn.checked_sub(1), answers) {
+            (Some(further), Some(answers)) => answers.get(further as usize).copied(),
+            _ => self.lengths(row)?.output,
+        }
     }
 
     /// What a row says of lengths.

@@ -7,17 +7,18 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, BufReader, Seek as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::de::IgnoredAny;
 
-use super::bounds::Gauge;
+use super::count::Counter;
 use super::format::Format;
 use super::reader::{Header, Reader, example, is_message};
 use super::records::{Container, LONGEST, Record, Records};
 use super::row::Row;
 use super::unpack::unpacked;
-use super::{Dataset, Extent, FewShot, Lengths, Source};
+use super::{Dataset, Extent, FewShot, FurtherAnswers, Lengths, Source};
 use crate::diagnostic::{Diagnostic, Location};
 use crate::prompt::Message;
 
@@ -83,7 +84,7 @@ impl SkipReason {
             SkipReason::Zero => "a prompt or an answer of no tokens",
             SkipReason::Time => "no time that can be read",
             SkipReason::Blocks => "not one id for each block of the prompt",
-            SkipReason::NoLength => "the length of the answer is not stated",
+            SkipReason::NoLength => "the length of the answer is not stated, and there is no answer to count",
             SkipReason::Blank => "a text is blank",
             SkipReason::NoQuestion => "no user says anything in it",
             SkipReason::Role => "a message of another role than user, assistant and system",
@@ -186,6 +187,8 @@ pub enum ScanError {
     },
     /// Prompts are to have a length in tokens, they are texts, and nothing counts those.
     NotCounted,
+    /// Answers are to be as long as those of the rows, which are texts, and nothing counts those.
+    AnswersNotCounted,
     /// The tokenizer cannot be read, or cannot count: why.
     Tokenizer(String),
     /// It has more than 2³² rows.
@@ -236,6 +239,9 @@ impl ScanError {
             ScanError::NoneWithin { path, .. } => problem
                 .at(file(path))
                 .help("lower `min_prompt_tokens`, or raise `max_prompt_tokens`; texts are counted without template"),
+            ScanError::AnswersNotCounted => problem.help(
+                "name one: `target.tokenizer.file = \"tokenizer.json\"`, or give `max_tokens` a number or a law",
+            ),
             ScanError::NotCounted => {
                 problem.help("name one: `target.tokenizer.file = \"tokenizer.json\"`; a server's cannot be asked before the run")
             }
@@ -291,6 +297,9 @@ impl fmt::Display for ScanError {
             }
             ScanError::NotCounted => f.write_str(
                 "`min_prompt_tokens` and `max_prompt_tokens` need a tokenizer to count the texts of rows",
+            ),
+            ScanError::AnswersNotCounted => f.write_str(
+                "`output.max_tokens = \"dataset\"` needs a tokenizer to count the answers of rows, which state no lengths",
             ),
             ScanError::Tokenizer(why) => write!(f, "the tokens of rows cannot be counted: {why}"),
             ScanError::TooManyRows(path) => write!(f, "{} has more than 4,294,967,295 rows", name(path)),
@@ -369,7 +378,7 @@ fn known_by(header: &Header) -> Option<Format> {
 
 struct Scan<'a> {
     source: &'a Source,
-    gauge: Option<Gauge<'a>>,
+    counter: Counter<'a>,
     /// Once the format is known.
     reader: Option<Reader>,
     rows: Vec<Extent>,
@@ -378,6 +387,8 @@ struct Scan<'a> {
     mended: u64,
     /// Of each row, where it is wanted.
     lengths: Vec<Lengths>,
+    /// Of rows of several turns, which have no times: their places are not changed.
+    further_answers: FurtherAnswers,
     times: Vec<Duration>,
     /// Time of the first row that has one.
     origin: Option<i128>,
@@ -396,13 +407,14 @@ impl<'a> Scan<'a> {
         let [mended, unsorted, outside] = [0; 3];
         Scan {
             source,
-            gauge: source.bounds.as_ref().map(Gauge::new),
+            counter: Counter::new(source.tokenizer.as_deref()),
             reader,
             rows,
             hashes,
             skipped,
             mended,
             lengths,
+            further_answers: FurtherAnswers::new(),
             times,
             origin,
             last,
@@ -472,14 +484,18 @@ impl<'a> Scan<'a> {
         };
         match row.and_then(|row| self.usable(row)) {
             Ok(row) => {
-                if let Some(gauge) = &mut self.gauge
-                    && let Some(reason) = gauge.misfit(&row)?
+                if let Some(bounds) = self.source.bounds
+                    && let Some(reason) = bounds.misfit(&row, &mut self.counter)?
                 {
                     self.skip(reason, record.line);
                     return Ok(());
                 }
+                let Some(answers) = self.answers(&row)? else {
+                    self.skip(SkipReason::NoLength, record.line);
+                    return Ok(());
+                };
                 self.times.extend(within);
-                self.keep(&row, record)
+                self.keep(&row, &answers, record)
             }
             Err(reason) => {
                 self.skip(reason, record.line);
@@ -507,13 +523,30 @@ impl<'a> Scan<'a> {
         if self.source.needs_answers && carried.into_iter().any(|turn| turn.answer.is_none()) {
             return Err(SkipReason::NoAnswer);
         }
-        if self.source.uses_output_tokens && row.output_tokens.is_none() {
-            return Err(SkipReason::NoLength);
-        }
         Ok(row)
     }
 
-    fn keep(&mut self, row: &Row, record: &Record) -> Result<(), ScanError> {
+    /// Tokens of its answers where they are wanted: as it states them, for all turns, or else of the texts of all its
+    /// answers; `None` where it does not say.
+    fn answers(&mut self, row: &Row) -> Result<Option<Vec<u32>>, ScanError> {
+        if !self.source.uses_output_tokens {
+            return Ok(Some(Vec::new()));
+        }
+        if let Some(tokens) = row.output_tokens {
+            return Ok(Some(vec![tokens]));
+        }
+        let texts = row.turns.iter().map(|turn| turn.answer.as_deref());
+        let Some(texts) = texts.collect::<Option<Vec<_>>>() else { return Ok(None) };
+        let count = |text: &str| {
+            let tokens = self.counter.count([text])?.ok_or(ScanError::AnswersNotCounted)?;
+            // No request asks for an answer of nothing.
+            Ok(u32::try_from(tokens).unwrap_or(u32::MAX).max(1))
+        };
+        texts.into_iter().map(count).collect::<Result<Vec<_>, _>>().map(Some)
+    }
+
+    /// Keeps the place of a row; `answers` are tokens of those to its turns, or of that to any of them.
+    fn keep(&mut self, row: &Row, answers: &[u32], record: &Record) -> Result<(), ScanError> {
         if self.rows.len() == u32::MAX as usize {
             return Err(ScanError::TooManyRows(self.source.path.clone()));
         }
@@ -522,7 +555,12 @@ impl<'a> Scan<'a> {
         self.mended += u64::from(row.is_mended);
         if row.size.is_some() || self.source.uses_output_tokens {
             let prompt = row.size.as_ref().map(|size| size.prompt_tokens);
-            self.lengths.push(Lengths { prompt, output: row.output_tokens });
+            self.lengths.push(Lengths { prompt, output: answers.first().copied().or(row.output_tokens) });
+            if let [_, further @ ..] = answers
+                && !further.is_empty()
+            {
+                self.further_answers.insert(self.rows.len() as u32 - 1, further.into());
+            }
         }
         if row.size.is_some() {
             return Ok(());
@@ -634,7 +672,8 @@ impl<'a> Scan<'a> {
         let examples = source.few_shot.as_ref().map(|few_shot| examples(source, &reader, few_shot));
         let examples = examples.transpose()?.unwrap_or_default();
         let (unsorted, outside) = (self.unsorted, self.outside);
-        let (lengths, times) = (lengths.into(), times.into());
+        let (lengths, further_answers, times) =
+            (lengths.into(), Arc::new(self.further_answers), times.into());
         Ok(Dataset {
             file,
             path,
@@ -645,6 +684,7 @@ impl<'a> Scan<'a> {
             mended,
             examples,
             lengths,
+            further_answers,
             times,
             unsorted,
             outside,
@@ -660,8 +700,14 @@ fn reader(source: &Source, format: Format) -> Reader {
 /// The first good rows of another file of the same format, each with its answer.
 fn examples(source: &Source, reader: &Reader, few_shot: &FewShot) -> Result<Vec<Message>, ScanError> {
     let format = Some(reader.format);
-    let plain =
-        Source { path: few_shot.path.clone(), format, few_shot: None, bounds: None, ..source.clone() };
+    let plain = Source {
+        path: few_shot.path.clone(),
+        format,
+        few_shot: None,
+        bounds: None,
+        uses_output_tokens: false,
+        ..source.clone()
+    };
     let set = scan(&plain)?;
     let wanted = few_shot.count as usize;
     let rows = (0..set.rows()).filter_map(|index| example(&set.row(index).ok()?));

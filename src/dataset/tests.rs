@@ -1,5 +1,6 @@
 //! Data sets read from real files.
 
+mod answers;
 mod bounds;
 mod formats;
 mod traces;

@@ -8,12 +8,14 @@ use std::sync::{Arc, LazyLock};
 
 use super::context::Length;
 use super::needle::{self, Filler, Hay};
+use super::passage::Passage;
 use super::{Turn, step};
 use crate::blocks::BlockHasher;
 use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::dataset::{self, Dataset, Size};
 use crate::prompt::{Message, Role, TokenModel, all_words};
 use crate::protocol::BodyOptions;
+use crate::record::Planned;
 use crate::scenario::{CachePolicy, History, IdRange};
 use crate::seed::{Seed, Stream};
 
@@ -32,22 +34,35 @@ pub struct Salt(pub u64);
 /// Where the prompts of one workload come from.
 #[derive(Clone)]
 pub enum Prompts {
-    /// This many words, drawn for each request.
+    /// This many words.
     Synthetic {
         /// Words a prompt.
         words: u64,
+        /// What they are taken from; `None` where they are drawn.
+        passage: Option<Arc<Passage>>,
     },
     /// As many tokens as the plan says.
     Tokens {
         /// Tokens that all prompts of a group begin with; 0 for none.
         prefix_tokens: u64,
-        /// The ids they are drawn from, where they are no text.
-        ids: Option<IdRange>,
+        /// What they are made of.
+        of: Stuff,
     },
     /// Rows of a data set, or of a trace.
     Rows(Arc<Dataset>),
     /// Needles in text of our own.
     Needle(Hay),
+}
+
+/// What prompts of a length in tokens are made of.
+#[derive(Clone)]
+pub enum Stuff {
+    /// Words that are one token each.
+    Words,
+    /// Ids of this range.
+    Ids(IdRange),
+    /// A text of the user's.
+    Passage(Arc<Passage>),
 }
 
 /// How prompts of a length in tokens are made.
@@ -85,15 +100,6 @@ pub enum System {
     Tokens(u64),
 }
 
-/// The context that a conversation must not pass.
-#[derive(Clone)]
-pub struct ContextLimit {
-    /// Its size, in tokens.
-    pub tokens: u64,
-    /// Counts texts beforehand, where there is one.
-    pub tokenizer: Option<Arc<Tokenizer>>,
-}
-
 /// What the requests of one workload have in common.
 #[derive(Clone)]
 pub struct Form {
@@ -109,8 +115,10 @@ pub struct Form {
     pub cache: CachePolicy,
     /// What a turn carries of those before it.
     pub history: History,
-    /// What its conversations must not pass; `None` where they may go on.
-    pub context: Option<ContextLimit>,
+    /// The context that its conversations must not pass, in tokens; `None` where they may go on.
+    pub context: Option<u64>,
+    /// The model's tokenizer, where the scenario names one.
+    pub tokenizer: Option<Arc<Tokenizer>>,
     /// What its bodies have in common.
     pub options: BodyOptions,
     /// Whether answers are checked.
@@ -161,9 +169,16 @@ impl Form {
                 let cell = turn.planned.needle.ok_or("the plan names no needle")?;
                 Opening::made_up(system, self.haystack(*hay, salt, turn, is_first, cell.depth))
             }
-            (Prompts::Synthetic { words }, _) => {
+            (Prompts::Synthetic { words, passage: None }, _) => {
                 let stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
                 Opening::made_up(system, synthetic(stream, *words))
+            }
+            (Prompts::Synthetic { words, passage: Some(passage) }, _) => {
+                Opening::made_up(system, self.cut(passage, *words, salt, turn, is_first))
+            }
+            (Prompts::Tokens { of: Stuff::Passage(passage), .. }, _) => {
+                let length = self.model().words(self.own_tokens(turn, is_first));
+                Opening::made_up(system, self.cut(passage, length, salt, turn, is_first))
             }
             (Prompts::Tokens { prefix_tokens, .. }, _) => {
                 Opening::made_up(system, self.text_of(*prefix_tokens, salt, turn, is_first))
@@ -304,6 +319,18 @@ impl Form {
         stack.text(needle::stream(salt, &self.workload, index(turn)))
     }
 
+    /// So much of a passage, with words of the request's own before it unless it is to be as natural as the others, or
+    /// they stand before the instructions already.
+    fn cut(&self, passage: &Passage, length: u64, salt: Salt, turn: &Turn, is_first: bool) -> String {
+        let has_lead = match (self.cache, &self.system) {
+            (CachePolicy::Natural, _) | (CachePolicy::Cold, System::Text(_) | System::Tokens(_)) => false,
+            (CachePolicy::Cold, System::None) | (CachePolicy::Shared, _) => true,
+        };
+        let lead = (is_first && has_lead).then(|| (SALT_WORDS, self.number(salt, turn)));
+        let mut stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
+        passage.compose(length, lead, &self.model(), &mut stream)
+    }
+
     /// Adds the part of a text that no other request has.
     fn add_own(&self, content: &mut String, salt: Salt, turn: &Turn, is_first: bool) {
         let mut stream = Seed(salt.0).indexed_stream("words", &self.workload, index(turn));
@@ -326,25 +353,78 @@ impl Form {
         turn.planned.request.wrapping_add(offset)
     }
 
-    /// Hashes of the whole blocks that `messages` begin with; `None` where their tokens are not known.
+    /// Hashes of the whole blocks that `messages` begin with; `None` where nothing is known of their tokens.
     ///
-    /// A template's tokens are taken to follow the text of each message, as many after one as after another: what of
-    /// them stands before the text is alike in all prompts, and moves the borders of blocks by less than it is long.
-    pub fn blocks(&self, messages: &[Message], block_tokens: u64) -> Option<Arc<[u64]>> {
-        if matches!(self.prompts, Prompts::Needle(_)) || !self.has_lengths() {
-            return None;
-        }
-        let measure = self.measure.as_ref()?;
-        if !measure.model.is_exact() {
-            return None;
-        }
-        let template_tokens = self.template_tokens()?;
+    /// Words of ours are one token each; other texts have those that the tokenizer says, where the server counts as it
+    /// does. Where tokens are not known, blocks are those of the declared prefix alone. A template's tokens are taken
+    /// to follow the text of each message, as many after one as after another: what of them stands before the text is
+    /// alike in all prompts, and moves the borders of blocks by less than it is long.
+    pub fn blocks(&self, turn: &Planned, messages: &[Message], block_tokens: u64) -> Option<Arc<[u64]>> {
         let mut hasher = BlockHasher::new(block_tokens);
-        for message in messages {
-            message.content.split_whitespace().for_each(|word| hasher.push_word(word));
-            hasher.push_template(template_tokens / messages.len() as u64);
+        if let Some(tokenizer) = self.identifies_tokens() {
+            let overhead_tokens = self.measure.as_ref().map_or(0, |measure| measure.overhead_tokens);
+            let encoded =
+                messages.iter().map(|message| tokenizer.encode(&message.content, Specials::Without));
+            let encoded = encoded.collect::<Result<Vec<_>, _>>().ok()?;
+            let has_system = self.system != System::None
+                && messages.first().is_some_and(|message| message.role == Role::System);
+            let system_tokens = if has_system { encoded[0].len() as u64 } else { 0 };
+            let template_tokens = overhead_tokens.saturating_sub(system_tokens);
+            for ids in &encoded {
+                ids.iter().for_each(|id| hasher.push_id(*id));
+                hasher.push_template(template_tokens / messages.len() as u64);
+            }
+        } else if self.is_of_words()
+            && let Some(template_tokens) = self.template_tokens()
+        {
+            for message in messages {
+                message.content.split_whitespace().for_each(|word| hasher.push_word(word));
+                hasher.push_template(template_tokens / messages.len() as u64);
+            }
+        } else {
+            self.push_declared(turn, &mut hasher)?;
         }
         Some(hasher.finish())
+    }
+
+    /// Whether its words are one token each, and all that its prompts are made of.
+    fn is_of_words(&self) -> bool {
+        let is_of_words = match &self.prompts {
+            Prompts::Tokens { of, .. } => !matches!(of, Stuff::Passage(_)),
+            Prompts::Rows(_) => self.is_sized(),
+            Prompts::Synthetic { .. } | Prompts::Needle(_) => false,
+        };
+        let is_exact = self.measure.as_ref().is_some_and(|measure| measure.model.is_exact());
+        is_of_words && is_exact && !matches!(self.system, System::Text(_))
+    }
+
+    /// The tokenizer that tells the tokens of its prompts, where words do not and the server was found to count alike.
+    /// It takes its time.
+    pub(super) fn identifies_tokens(&self) -> Option<&Tokenizer> {
+        let is_alike = self.measure.as_ref().is_some_and(|measure| measure.model.is_exact());
+        let is_of_ids = matches!(self.prompts, Prompts::Tokens { of: Stuff::Ids(_), .. });
+        self.tokenizer.as_deref().filter(|_| is_alike && !is_of_ids && !self.is_of_words())
+    }
+
+    /// Adds the tokens that are declared to be shared, whatever they are; `None` where there are none.
+    fn push_declared(&self, turn: &Planned, hasher: &mut BlockHasher) -> Option<()> {
+        let system_tokens = match &self.system {
+            System::Tokens(tokens) => *tokens,
+            // As long as nobody knows.
+            System::Text(_) => return None,
+            System::None => 0,
+        };
+        if system_tokens + self.prefix_tokens() == 0 {
+            return None;
+        }
+        // Each request has its own.
+        if self.cache == CachePolicy::Cold {
+            return Some(());
+        }
+        let group = format!("{} {}", self.workload, turn.prefix_group.unwrap_or_default());
+        (0..system_tokens).for_each(|_| hasher.push_word(&self.workload));
+        (0..self.prefix_tokens()).for_each(|_| hasher.push_word(&group));
+        Some(())
     }
 
     /// Tokens that the template adds to the first request of a session; `None` where they are not known.
@@ -359,7 +439,7 @@ impl Form {
 
     /// Tokens of texts, a template's left out; `None` where nothing counts them.
     pub(super) fn count<'a>(&self, mut texts: impl Iterator<Item = &'a str>) -> Option<u64> {
-        let tokenizer = self.context.as_ref()?.tokenizer.as_ref()?;
+        let tokenizer = self.tokenizer.as_ref()?;
         texts.try_fold(0, |sum, text| Some(sum + tokenizer.count(text, Specials::Without).ok()? as u64))
     }
 

@@ -83,7 +83,9 @@ impl Composed {
         let script = self.conversation.script.iter();
         let script: usize =
             script.map(|turn| bytes(&turn.said) + turn.answer.as_ref().map_or(0, String::len)).sum();
-        let known = self.conversation.known.as_ref().map_or(0, |known| size_of_val(&*known.blocks));
+        let known = self.conversation.known.as_ref().map(|known| &known.blocks);
+        let to_come = self.conversation.counted.iter().filter_map(|turn| turn.blocks.as_ref());
+        let known: usize = known.into_iter().chain(to_come).map(|blocks| size_of_val(&**blocks)).sum();
         size_of::<Composed>() + known + self.turns.len() * size_of::<Turn>() + body + said + script
     }
 }
@@ -107,17 +109,19 @@ pub struct Conversation {
     known: Option<KnownPrompt>,
     /// What it has taken of the context that it must not pass.
     context: Option<Context>,
-    /// Tokens of the turns still to come, where they were counted beforehand.
+    /// What is known of the turns still to come beforehand.
     counted: VecDeque<Counted>,
     /// Tokens of the recorded answer.
     recorded_tokens: Option<u64>,
 }
 
-/// Tokens of what stands in one turn of a data set, where they were counted.
-#[derive(Clone, Copy, Debug, Default)]
+/// What a tokenizer says of one turn of a data set, where it was asked.
+#[derive(Debug, Default)]
 struct Counted {
     said: Option<u64>,
     answer: Option<u64>,
+    /// What it begins with, where it begins anew and that took a tokenizer to tell.
+    blocks: Option<Arc<[u64]>>,
 }
 
 impl std::fmt::Debug for Conversation {
@@ -174,7 +178,15 @@ impl Conversation {
             context.add(usage, added)?;
         }
         let Some(content) = carried else {
-            let known = self.recipe.known(planned, &new, false);
+            let told = counted.blocks.map(|blocks| KnownPrompt {
+                blocks,
+                carried: Carried::Nothing,
+                goes_on: false,
+            });
+            let known = match form.identifies_tokens() {
+                Some(_) => told,
+                None => self.recipe.known(planned, &new, false),
+            };
             return Ok(Outgoing { known, ..self.recipe.outgoing(planned, &new, false) });
         };
         self.messages.push(Message { role: Role::Assistant, content });
@@ -330,10 +342,10 @@ impl Recipe {
             Ok(opening) => opening,
             Err(error) => return (Err(error.into()), conversation),
         };
-        if let Some(limit) = &form.context {
-            let (counted, to_come) = self.count_ahead(turns, &opening);
+        let (counted, to_come) = self.count_ahead(turns, &opening);
+        if let Some(limit_tokens) = form.context {
             let begun = Context::begin(
-                limit.tokens,
+                limit_tokens,
                 history,
                 form.length(&turns[0], &opening.messages, counted.said),
                 first.output_tokens_planned.unwrap_or_default().into(),
@@ -343,8 +355,8 @@ impl Recipe {
                 Ok(context) => conversation.context = Some(context),
                 Err(misfit) => return (Err(misfit.into()), conversation),
             }
-            (conversation.counted, conversation.recorded_tokens) = (to_come, counted.answer);
         }
+        (conversation.counted, conversation.recorded_tokens) = (to_come, counted.answer);
         let goes_on = turns.len() > 1;
         let outgoing = self.outgoing(first, &opening.messages, goes_on && history == History::Real);
         let known = self.known(first, &opening.messages, goes_on && history != History::None);
@@ -374,30 +386,38 @@ impl Recipe {
         said
     }
 
-    /// Tokens of a session's turns, of its first and of those to come, where a tokenizer counts them: it takes its
-    /// time, which a turn that is due has not.
+    /// What a tokenizer says of a session's turns, of its first and of those to come: it takes its time, which a turn
+    /// that is due has not.
     fn count_ahead(&self, turns: &[Turn], opening: &Opening) -> (Counted, VecDeque<Counted>) {
         let form = self.form(&turns[0]);
-        let has_tokenizer = form.context.as_ref().is_some_and(|limit| limit.tokenizer.is_some());
-        if form.is_measured() || !has_tokenizer {
+        let counts = form.context.is_some() && form.tokenizer.is_some() && !form.is_measured();
+        let tells_blocks =
+            turns.len() > 1 && form.history == History::None && form.identifies_tokens().is_some();
+        if !counts && !tells_blocks {
             return (Counted::default(), VecDeque::new());
         }
         let count = |said: &[Message], answer: Option<&str>| Counted {
-            said: form.count(said.iter().map(|message| message.content.as_str())),
+            said: form.count(said.iter().map(|message| message.content.as_str())).filter(|_| counts),
             answer: answer
-                .filter(|_| form.history == History::Recorded)
+                .filter(|_| counts && form.history == History::Recorded)
                 .and_then(|answer| form.count([answer].into_iter())),
+            blocks: None,
+        };
+        let alone = |turn: &Turn, said: &[Message]| Counted {
+            blocks: tells_blocks.then(|| form.blocks(&turn.planned, said, self.block_tokens)).flatten(),
+            ..count(said, None)
         };
         let mut script = opening.script.iter();
         let to_come = turns[1..].iter().map(|turn| match script.next() {
             Some(scripted) if form.history == History::None => {
-                count(&self.alone(turn, scripted.said.clone(), opening.system.clone()), None)
+                alone(turn, &self.alone(turn, scripted.said.clone(), opening.system.clone()))
             }
             Some(scripted) => count(&scripted.said, scripted.answer.as_deref()),
             // One that cannot be read is found out when it is due.
-            None => self
-                .opening(turn)
-                .map_or(Counted::default(), |opening| count(&opening.messages, opening.recorded.as_deref())),
+            None => self.opening(turn).map_or(Counted::default(), |opening| match form.history {
+                History::None => alone(turn, &opening.messages),
+                _ => count(&opening.messages, opening.recorded.as_deref()),
+            }),
         });
         let to_come = to_come.collect();
         (count(&opening.messages, opening.recorded.as_deref()), to_come)
@@ -416,7 +436,7 @@ impl Recipe {
 
     /// What a prompt that begins anew begins with, where its tokens are known.
     fn known(&self, turn: &Planned, messages: &[Message], goes_on: bool) -> Option<KnownPrompt> {
-        let blocks = self.forms[turn.workload as usize].blocks(messages, self.block_tokens)?;
+        let blocks = self.forms[turn.workload as usize].blocks(turn, messages, self.block_tokens)?;
         Some(KnownPrompt { blocks, carried: Carried::Nothing, goes_on })
     }
 

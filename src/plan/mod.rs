@@ -10,6 +10,7 @@ pub mod composer;
 mod context;
 pub mod needle;
 mod offering;
+pub mod passage;
 pub mod shard;
 
 use std::sync::Arc;
@@ -271,7 +272,8 @@ impl Plan {
                 row = Some(next);
             }
             let stated = row.and_then(|row| rows.as_ref()?.lengths(row));
-            let of_row = stated.filter(|_| workload.uses_output_tokens()).and_then(|lengths| lengths.output);
+            let of_row = row.filter(|_| workload.uses_output_tokens());
+            let of_row = of_row.and_then(|row| rows.as_ref()?.output_tokens(row, turn));
             let (drawn, output_tokens) = lengths(seed, workload, session, turn);
             let output_tokens = of_row.unwrap_or(output_tokens);
             let needle = row.zip(cells).and_then(|(cell, form)| form.cell(cell));

@@ -1,10 +1,15 @@
 //! Two sets of runs, figure by figure.
+//!
+//! Phases are paired by name, points of sweeps and searches by what their axes were set to: where a search was led by its
+//! server, the same value is another point.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use super::figure::{NONE, percent, short, time};
+use super::points;
 use crate::results::Manifest;
+use crate::results::manifest::PointState;
 use crate::results::text::{Column, number, plain, printable, text};
 use crate::stats::change::{Change, FEWEST_RUNS, Side, change};
 use crate::stats::fold::ALL;
@@ -12,21 +17,25 @@ use crate::stats::metrics::{Unit, metric};
 use crate::stats::{Interval, SummaryRow};
 
 /// Figures that are compared.
-const COMPARED: [(&str, &str); 14] = [
+const COMPARED: [(&str, &str); 18] = [
     ("ttft", "p50"),
     ("ttft", "p90"),
     ("ttft", "p99"),
+    ("ttft_adjusted", "p99"),
     ("tpot", "p50"),
     ("tpot", "p90"),
     ("tpot", "p99"),
     ("e2e", "p50"),
     ("e2e", "p90"),
     ("e2e", "p99"),
+    ("e2e_adjusted", "p99"),
     ("output_throughput", "value"),
     ("request_throughput", "value"),
     ("goodput", "value"),
     ("attainment", "value"),
     ("success", "value"),
+    ("accuracy", "value"),
+    ("correct_goodput", "value"),
 ];
 
 /// Keys of a scenario that may differ between runs of the same load: where it goes, what it is called, and what is
@@ -72,8 +81,10 @@ impl Meaning {
 /// One figure of one phase on both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// Point of a sweep, from 1.
+    /// Point of a sweep, from 1, as the base counts them.
     pub point: Option<u32>,
+    /// What the axes of the sweep were set to there: `users = 8`; empty without one.
+    pub settings: String,
     /// Name of the phase.
     pub phase: String,
     /// Tag of the metric.
@@ -97,6 +108,8 @@ pub struct Comparison {
     pub differences: Vec<String>,
     /// Figures by phase.
     pub lines: Vec<Line>,
+    /// Points, phases and figures that one side alone has.
+    pub unpaired: Vec<String>,
 }
 
 /// What keeps runs from being compared: keys of their scenarios with both values, or the clock.
@@ -161,48 +174,69 @@ fn keys_of(scenario: &str) -> BTreeMap<String, String> {
     keys
 }
 
-/// Pairs the figures of phases that both sides have. Every run of a side must be comparable with those of the other.
-/// `worse_than` is the share from which a change matters.
+/// Pairs the figures of phases that both sides have. What keeps runs from being compared, where they are all the same, is
+/// told among their differences. `worse_than` is the share from which a change matters.
 pub fn compare(base: &[Compared<'_>], new: &[Compared<'_>], worse_than: f64) -> Comparison {
-    let mut differences = match (base.first(), new.first()) {
-        (Some(base), Some(new)) => manifest_differences(base.manifest, new.manifest),
-        _ => Vec::new(),
+    let (from, to) = (Figures::of(base), Figures::of(new));
+    let mut lines = Vec::new();
+    let mut unpaired = Vec::new();
+    for place in &from.places {
+        if !to.places.contains(place) {
+            unpaired.push(format!("{} is in the base alone", place.name()));
+            continue;
+        }
+        for (metric, statistic) in COMPARED {
+            let (old, young) = (from.side(place, metric, statistic), to.side(place, metric, statistic));
+            let Some(change) = change(&old, &young) else {
+                let only = match (old.runs.is_empty(), young.runs.is_empty()) {
+                    (false, true) => "the base alone",
+                    (true, false) => "the new side alone",
+                    _ => continue,
+                };
+                unpaired.push(format!("{}: {only} has {metric} {statistic}", place.name()));
+                continue;
+            };
+            lines.push(Line {
+                point: from.point_of(place),
+                settings: place.settings.clone(),
+                phase: place.phase.clone(),
+                metric,
+                statistic,
+                change,
+                base_runs: old.runs.len(),
+                new_runs: young.runs.len(),
+                meaning: meaning(metric, change, worse_than),
+            });
+        }
+    }
+    let added = to.places.iter().filter(|place| !from.places.contains(place));
+    unpaired.extend(added.map(|place| format!("{} is on the new side alone", place.name())));
+    Comparison { differences: differences(base, new), lines, unpaired }
+}
+
+/// What differs between the first run and any other, and what to know of each.
+fn differences(base: &[Compared<'_>], new: &[Compared<'_>]) -> Vec<String> {
+    let mut told = Vec::new();
+    let Some(first) = base.first() else { return told };
+    let mut tell = |difference: String| {
+        if !told.contains(&difference) {
+            told.push(difference);
+        }
     };
+    for run in base.iter().chain(new) {
+        obstacles(first, run).into_iter().for_each(&mut tell);
+        manifest_differences(first.manifest, run.manifest).into_iter().for_each(&mut tell);
+    }
     for (side, runs) in [("base", base), ("new", new)] {
         for run in runs {
             let verdict = run.manifest.verdict.as_ref().map(|verdict| verdict.verdict.as_str());
             if verdict != Some("valid") {
                 let verdict = verdict.unwrap_or("not known");
-                differences
-                    .push(format!("the verdict of a run of {side} is {verdict}: read its findings first"));
+                told.push(format!("the verdict of a run of {side} is {verdict}: read its findings first"));
             }
         }
     }
-    let mut phases: Vec<Place<'_>> = Vec::new();
-    for row in base.iter().flat_map(|run| run.summary) {
-        let place = (row.point, row.phase.as_str());
-        if row.phase != ALL && phases.last() != Some(&place) && !phases.contains(&place) {
-            phases.push(place);
-        }
-    }
-    let mut lines = Vec::new();
-    for place in phases {
-        for (metric, statistic) in COMPARED {
-            let (from, to) = (side(base, place, metric, statistic), side(new, place, metric, statistic));
-            let Some(change) = change(&from, &to) else { continue };
-            lines.push(Line {
-                point: place.0,
-                phase: place.1.to_owned(),
-                metric,
-                statistic,
-                change,
-                base_runs: from.runs.len(),
-                new_runs: to.runs.len(),
-                meaning: meaning(metric, change, worse_than),
-            });
-        }
-    }
-    Comparison { differences, lines }
+    told
 }
 
 fn manifest_differences(base: &Manifest, new: &Manifest) -> Vec<String> {
@@ -221,6 +255,7 @@ fn manifest_differences(base: &Manifest, new: &Manifest) -> Vec<String> {
         (!models.is_empty()).then(|| models.join(", "))
     };
     add("models", models(base).as_ref(), models(new).as_ref());
+    add("capacity", points::answer(base).as_ref(), points::answer(new).as_ref());
     add("tonnage", Some(&base.tool_version), Some(&new.tool_version));
     let names: BTreeSet<&String> = base.about.keys().chain(new.about.keys()).collect();
     for name in names {
@@ -229,18 +264,67 @@ fn manifest_differences(base: &Manifest, new: &Manifest) -> Vec<String> {
     differences
 }
 
-/// A point, where there is a sweep, and a phase.
-type Place<'a> = (Option<u32>, &'a str);
+/// What axes were set to, where there is a sweep or a search, and a phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    settings: String,
+    phase: String,
+}
 
-/// Repeats of one folder are runs like those of several.
-fn side(runs: &[Compared<'_>], (point, phase): Place<'_>, metric: &str, statistic: &str) -> Side {
-    let is_it = |row: &&SummaryRow| {
-        (row.point, row.phase.as_str(), row.workload.as_str(), row.metric, row.statistic)
-            == (point, phase, ALL, metric, statistic)
-    };
-    let rows = runs.iter().flat_map(|run| run.summary).filter(is_it);
-    let value = |row: &SummaryRow| Some((row.value?, Interval { low: row.ci_low, high: row.ci_high }));
-    Side { runs: rows.filter_map(value).collect() }
+impl Place {
+    fn name(&self) -> String {
+        let settings = Some(&self.settings).filter(|settings| !settings.is_empty());
+        settings.map_or(self.phase.clone(), |settings| format!("{settings}, {}", self.phase))
+    }
+}
+
+/// The figures of one side over all workloads, by place. Repeats of one folder are runs like those of several; runs of a
+/// sweep that were interrupted are none.
+struct Figures<'a> {
+    /// In order of running.
+    places: Vec<Place>,
+    rows: Vec<(usize, &'a SummaryRow)>,
+}
+
+impl<'a> Figures<'a> {
+    fn of(runs: &[Compared<'a>]) -> Figures<'a> {
+        let mut figures = Figures { places: Vec::new(), rows: Vec::new() };
+        for run in runs {
+            for row in run.summary.iter().filter(|row| row.phase != ALL && row.workload == ALL) {
+                let Some(settings) = settings(run.manifest, row) else { continue };
+                let place = Place { settings, phase: row.phase.clone() };
+                let known = figures.places.iter().rposition(|known| *known == place);
+                let at = known.unwrap_or_else(|| {
+                    figures.places.push(place);
+                    figures.places.len() - 1
+                });
+                figures.rows.push((at, row));
+            }
+        }
+        figures
+    }
+
+    fn side(&self, place: &Place, metric: &str, statistic: &str) -> Side {
+        let is_it = |(at, row): &&(usize, &SummaryRow)| {
+            (row.metric, row.statistic) == (metric, statistic) && self.places[*at] == *place
+        };
+        let value = |row: &SummaryRow| Some((row.value?, Interval { low: row.ci_low, high: row.ci_high }));
+        Side { runs: self.rows.iter().filter(is_it).filter_map(|(_, row)| value(row)).collect() }
+    }
+
+    fn point_of(&self, place: &Place) -> Option<u32> {
+        self.rows.iter().find(|(at, _)| self.places[*at] == *place).and_then(|(_, row)| row.point)
+    }
+}
+
+/// What the axes were set to at the point of a row; nothing without a sweep, `None` for a run that does not count.
+fn settings(manifest: &Manifest, row: &SummaryRow) -> Option<String> {
+    let Some(key) = row.point.zip(row.repeat) else { return Some(String::new()) };
+    let entry = manifest.points.iter().find(|entry| (entry.point, entry.repeat) == key)?;
+    let is_over = entry.state != PointState::Interrupted;
+    let settings =
+        entry.settings.iter().map(|it| format!("{} = {}", printable(&it.axis), printable(&it.value)));
+    is_over.then(|| settings.collect::<Vec<_>>().join(", "))
 }
 
 fn meaning(tag: &str, change: Change, worse_than: f64) -> Meaning {
@@ -274,7 +358,7 @@ impl Comparison {
         if !self.differences.is_empty() {
             out.push('\n');
         }
-        for lines in self.lines.chunk_by(|a, b| (a.point, &a.phase) == (b.point, &b.phase)) {
+        for lines in self.lines.chunk_by(|a, b| (&a.settings, &a.phase) == (&b.settings, &b.phase)) {
             let first = &lines[0];
             let unit = if first.base_runs.min(first.new_runs) >= FEWEST_RUNS {
                 "intervals from run to run"
@@ -282,12 +366,18 @@ impl Comparison {
                 "within-run interval only: what differs from run to run is not in it"
             };
             let (from, to) = (first.base_runs, first.new_runs);
-            let point = first.point.map_or(String::new(), |point| format!("point {point}, "));
-            let _ = writeln!(out, "{point}{}: {} against {}; {unit}", first.phase, runs(from), runs(to));
+            let place = Place { settings: first.settings.clone(), phase: first.phase.clone() }.name();
+            let _ = writeln!(out, "{place}: {} against {}; {unit}", runs(from), runs(to));
             let _ = writeln!(out, "  {:<25} {:>10} {:>10} {:>9}  95 % interval", "", "base", "new", "change");
             for line in lines {
                 let _ = writeln!(out, "{}", line.text().trim_end());
             }
+            out.push('\n');
+        }
+        for one_sided in &self.unpaired {
+            let _ = writeln!(out, "{one_sided}");
+        }
+        if !self.unpaired.is_empty() {
             out.push('\n');
         }
         let count = |meaning| self.lines.iter().filter(|line| line.meaning == meaning).count();
@@ -306,6 +396,7 @@ impl Comparison {
     /// The columns of its table for programs.
     pub const COLUMNS: &'static [Column<Line>] = &[
         Column { name: "point", write: |line, cell| plain(cell, line.point) },
+        Column { name: "settings", write: |line, cell| text(cell, Some(&line.settings)) },
         Column { name: "phase", write: |line, cell| text(cell, Some(&line.phase)) },
         Column { name: "metric", write: |line, cell| plain(cell, Some(line.metric)) },
         Column { name: "statistic", write: |line, cell| plain(cell, Some(line.statistic)) },
@@ -359,6 +450,7 @@ impl Line {
 mod tests {
     use super::super::sample;
     use super::*;
+    use crate::results::manifest::{PointEntry, Setting};
 
     const SCENARIO: &str = "name = \"a\"\nseed = 7\n[target]\nurl = \"http://a\"\n[[workload]]\nname = \"chat\"\n\
                             prompt.synthetic.words = 30\nslo.ttft = \"2s\"\n[[phase]]\nname = \"low\"\nduration = \"1m\"\n";
@@ -424,6 +516,72 @@ mod tests {
 
         1 worse by more than 5.0 %, 2 better, 5 the same within it, 14 unclear
         "#);
+    }
+
+    /// A search whose steps, in their order, were at these values.
+    fn search(values: &[u32]) -> (Manifest, Vec<SummaryRow>) {
+        let (mut manifest, rows) = sample::two_phases();
+        let mut all = Vec::new();
+        for (point, value) in (1..).zip(values) {
+            let of_step = rows.iter().filter(|row| row.phase == "high").cloned().map(|mut row| {
+                (row.point, row.repeat) = (Some(point), Some(1));
+                row.value = row.value.map(|figure| figure * f64::from(*value));
+                row
+            });
+            all.extend(of_step);
+            manifest.points.push(PointEntry {
+                point,
+                repeat: 1,
+                settings: vec![Setting { axis: "users".to_owned(), value: value.to_string() }],
+                state: PointState::Complete,
+                seed: 7,
+                salt: String::new(),
+                verdict: None,
+                objectives: None,
+                step: None,
+            });
+        }
+        (manifest, all)
+    }
+
+    #[test]
+    fn points_are_paired_by_what_their_axes_were_set_to() {
+        let (base, new) = (search(&[4, 8, 16]), search(&[4, 16, 8, 10]));
+        let side = |(manifest, summary)| [Compared { manifest, scenario: SCENARIO, summary }];
+        let comparison = compare(&side((&base.0, &base.1[..])), &side((&new.0, &new.1[..])), 0.05);
+        assert!(comparison.lines.iter().all(|line| line.change.relative == Some(0.0)));
+        let mut places: Vec<_> = comparison.lines.iter().map(|it| (it.point, it.settings.as_str())).collect();
+        places.dedup();
+        assert_eq!(places, [(Some(1), "users = 4"), (Some(2), "users = 8"), (Some(3), "users = 16")]);
+        assert_eq!(comparison.unpaired, ["users = 10, high is on the new side alone"]);
+        let told = comparison.text(0.05);
+        assert!(told.contains("\nusers = 16, high: 1 run against 1 run;"), "{told}");
+        assert!(told.contains("\nusers = 10, high is on the new side alone\n"), "{told}");
+    }
+
+    #[test]
+    fn runs_of_a_sweep_that_were_interrupted_are_not_compared() {
+        let (base, mut new) = (search(&[4, 8]), search(&[4, 8]));
+        new.0.points[1].state = PointState::Interrupted;
+        let side = |(manifest, summary)| [Compared { manifest, scenario: SCENARIO, summary }];
+        let comparison = compare(&side((&base.0, &base.1[..])), &side((&new.0, &new.1[..])), 0.05);
+        assert_eq!(comparison.unpaired, ["users = 8, high is in the base alone"]);
+    }
+
+    #[test]
+    fn figures_that_one_side_lacks_and_loads_that_differ_are_told() {
+        let (manifest, rows) = sample::two_phases();
+        let lost: Vec<SummaryRow> = rows
+            .iter()
+            .cloned()
+            .map(|row| SummaryRow { value: row.value.filter(|_| row.metric != "tpot"), ..row })
+            .collect();
+        let longer = SCENARIO.replace("words = 30", "words = 300");
+        let base = [Compared { manifest: &manifest, scenario: SCENARIO, summary: &rows }];
+        let new = [Compared { manifest: &manifest, scenario: &longer, summary: &lost }];
+        let comparison = compare(&base, &new, 0.05);
+        assert_eq!(comparison.differences[0], "workload.chat.prompt.synthetic.words: 30 → 300");
+        assert_eq!(comparison.unpaired[0], "low: the base alone has tpot p50");
     }
 
     #[test]

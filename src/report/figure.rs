@@ -28,6 +28,12 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
+/// A size, in KiB or from one MiB on in MiB.
+pub(super) fn size(bytes: u64) -> String {
+    let kib = bytes as f64 / 1024.0;
+    if kib < 1024.0 { format!("{} KiB", short(kib)) } else { format!("{} MiB", short(kib / 1024.0)) }
+}
+
 /// A count: `12,345`.
 pub(crate) fn grouped(count: u64) -> String {
     let digits = count.to_string();
@@ -49,6 +55,11 @@ mod tests {
     fn figures_have_three_digits() {
         let written = [0.0, 0.0123, 0.9999, 9.994, 9.996, 99.94, 99.96, 1_234.5, 1_234_567.0].map(short);
         assert_eq!(written, ["0", "0.012", "1.00", "9.99", "10.0", "99.9", "100", "1,235", "1,234,567"]);
+    }
+
+    #[test]
+    fn sizes_change_to_mebibytes_at_one_mebibyte() {
+        assert_eq!([0, 700, 1 << 20, 37 << 20].map(size), ["0 KiB", "0.684 KiB", "1.00 MiB", "37.0 MiB"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::chart::escaped;
 use super::course::Course;
-use super::figure::{NONE, grouped, percent, short, time};
+use super::figure::{NONE, grouped, percent, short, size, time};
 use super::objective;
 use super::points;
 use super::terminal::shards;
@@ -32,6 +32,7 @@ pub fn page(manifest: &Manifest, scenario: &str, rows: &[SummaryRow], courses: &
     write_head(&mut html, manifest);
     write_objectives(&mut html, manifest);
     write_findings(&mut html, manifest);
+    write_client(&mut html, manifest);
     write_points(&mut html, manifest, rows);
     for course in courses {
         write_course(&mut html, course);
@@ -124,6 +125,41 @@ fn write_findings(html: &mut String, manifest: &Manifest) {
         }
     }
     html.push_str("</ul>\n");
+}
+
+/// How the client itself fared in each phase, where that was measured.
+fn write_client(html: &mut String, manifest: &Manifest) {
+    let own = manifest.phases.iter().filter_map(|entry| Some((entry, entry.client?)));
+    let own: Vec<_> = own.filter(|(entry, own)| entry.measured && own.is_measured()).collect();
+    if own.is_empty() {
+        return;
+    }
+    html.push_str(
+        "<h2>The client itself</h2>\n<div class=\"wide\"><table>\n<tr><th>phase</th><th>late to send, p99</th>\
+         <th>late to wake, p99</th><th>late to read, p99</th><th>reads of several events</th>\
+         <th>stamps put right</th><th>sender at work</th><th>queued at most</th><th>memory at most</th></tr>\n",
+    );
+    for (entry, own) in own {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| NONE.to_owned());
+        let shared = (own.reads > 0).then(|| percent(own.shared_reads as f64 / own.reads as f64));
+        let memory = own.memory_peak_bytes.map(|bytes| match own.memory_share {
+            Some(share) => format!("{} ({} of all)", size(bytes), percent(share)),
+            None => size(bytes),
+        });
+        let cells = [
+            or_none(own.send_delay_p99_ms.map(time)),
+            or_none(own.loop_delay_p99_ms.map(time)),
+            or_none(own.read_delay_p99_ms.map(time)),
+            or_none(shared),
+            grouped(own.clamped_stamps),
+            or_none(own.sender_cpu_share.map(percent)),
+            or_none(own.backlog_peak_bytes.map(size)),
+            or_none(memory),
+        ];
+        let place = format!("{}{}", shown(&entry.name), of_point(entry.point, entry.repeat));
+        let _ = writeln!(html, "<tr><td>{place}</td><td>{}</td></tr>", cells.join("</td><td>"));
+    }
+    html.push_str("</table></div>\n");
 }
 
 fn write_points(html: &mut String, manifest: &Manifest, rows: &[SummaryRow]) {
@@ -264,6 +300,7 @@ fn written(row: &SummaryRow, value: f64) -> String {
 mod tests {
     use super::super::sample;
     use super::*;
+    use crate::stats::ClientFigures;
 
     #[test]
     fn the_page_holds_verdict_findings_charts_tables_and_scenario() {
@@ -284,6 +321,25 @@ mod tests {
             assert!(page.contains(part), "{part}");
         }
         assert_eq!(page.matches("<svg").count(), 0, "no rows, no charts");
+    }
+
+    #[test]
+    fn the_client_has_a_table_where_it_was_measured() {
+        let (mut manifest, rows) = sample::two_phases();
+        let told = |manifest: &Manifest| page(manifest, "", &rows, &[]);
+        assert!(!told(&manifest).contains("The client itself"));
+        let own = ClientFigures {
+            loop_delay_p99_ms: Some(0.104),
+            reads: 200,
+            shared_reads: 5,
+            memory_peak_bytes: Some(37 << 20),
+            memory_share: Some(0.01),
+            ..ClientFigures::default()
+        };
+        manifest.phases[0].client = Some(own);
+        let row = "<tr><td>low</td><td>–</td><td>0.104 ms</td><td>–</td><td>2.5 %</td><td>0</td><td>–</td><td>–</td>\
+                   <td>37.0 MiB (1.0 % of all)</td></tr>";
+        assert!(told(&manifest).contains(row));
     }
 
     #[test]

@@ -6,27 +6,29 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::figure::{NONE, grouped, percent, short, time};
+use super::figure::{NONE, grouped, percent, short, size, time};
 use super::objective;
 use super::points;
 use crate::record::Outcome;
 use crate::results::Manifest;
 use crate::results::manifest::{FindingEntry, PhaseEntry, ShardEntry, State};
 use crate::results::text::printable;
-use crate::stats::SummaryRow;
 use crate::stats::fold::ALL;
 use crate::stats::metrics::{FinishReason, metric};
+use crate::stats::{ClientFigures, SummaryRow};
 
 /// Columns of text.
 const WIDTH: usize = 100;
 
-/// Latencies of the table, by title and tag.
-const LATENCIES: [(&str, &str); 6] = [
+/// Latencies of the table, by title and tag: from the send, and right below from the due time.
+const LATENCIES: [(&str, &str); 8] = [
     ("TTFT", "ttft"),
+    ("  from due", "ttft_scheduled"),
     ("first answer", "first_answer"),
     ("TPOT", "tpot"),
     ("gap", "gap"),
     ("E2E", "e2e"),
+    ("  from due", "e2e_scheduled"),
     ("lag", "lag"),
 ];
 
@@ -175,6 +177,7 @@ impl Section<'_> {
             ("goodput", self.goodput()),
             ("answers", self.answers()),
             ("same answers", self.consistency()),
+            ("client", self.entry(manifest).and_then(client)),
         ];
         for (title, line) in lines {
             if let Some(line) = line {
@@ -195,10 +198,7 @@ impl Section<'_> {
             return title;
         }
         title.push_str(self.phase);
-        let is_mine = |entry: &&PhaseEntry| {
-            (entry.point, entry.repeat, entry.name.as_str()) == (self.point, self.repeat, self.phase)
-        };
-        let Some(entry) = manifest.phases.iter().find(is_mine) else { return title };
+        let Some(entry) = self.entry(manifest) else { return title };
         if let (Some(start), Some(end)) = (entry.window_start_s, entry.window_end_s) {
             let _ = write!(title, ": {} s measured", short(end - start));
         }
@@ -206,6 +206,14 @@ impl Section<'_> {
             let _ = write!(title, ", ended by {by}");
         }
         title
+    }
+
+    /// Its phase in the manifest.
+    fn entry<'m>(&self, manifest: &'m Manifest) -> Option<&'m PhaseEntry> {
+        let is_mine = |entry: &&PhaseEntry| {
+            (entry.point, entry.repeat, entry.name.as_str()) == (self.point, self.repeat, self.phase)
+        };
+        manifest.phases.iter().find(is_mine)
     }
 
     fn row(&self, metric: &str, statistic: &str) -> Option<&SummaryRow> {
@@ -342,6 +350,10 @@ impl Section<'_> {
         let mut needs = BTreeMap::new();
         for (title, tag) in LATENCIES {
             let count = self.count(tag, "max");
+            let repeats_the_line_above = title.starts_with(' ');
+            if count == 0 && repeats_the_line_above {
+                continue;
+            }
             let _ = write!(text, "  {title:<13}");
             if count == 0 {
                 let why = metric(tag).map_or("", |metric| metric.empty_when);
@@ -364,6 +376,24 @@ impl Section<'_> {
             let _ = writeln!(text, "  {NONE} {}", needs.join(", "));
         }
     }
+}
+
+/// How the client itself fared, where that was measured: `p99 late to send 0.210 ms, to wake 0.104 ms; …`
+fn client(entry: &PhaseEntry) -> Option<String> {
+    let own = entry.client.filter(ClientFigures::is_measured)?;
+    let delays = [
+        ("to send", own.send_delay_p99_ms),
+        ("to wake", own.loop_delay_p99_ms),
+        ("to read", own.read_delay_p99_ms),
+    ];
+    let delays = delays.into_iter().filter_map(|(what, ms)| Some(format!("{what} {}", time(ms?))));
+    let room = [
+        own.sender_cpu_share.map(|share| format!("sender {} at work", percent(share))),
+        own.backlog_peak_bytes.map(|bytes| format!("{} queued at most", size(bytes))),
+        own.memory_peak_bytes.map(|bytes| format!("{} memory", size(bytes))),
+    ];
+    let room: Vec<String> = room.into_iter().flatten().collect();
+    Some(format!("p99 late {}; {}", delays.collect::<Vec<_>>().join(", "), room.join(", ")))
 }
 
 /// What was not kept for want of room.
@@ -456,10 +486,12 @@ mod tests {
           goodput       0.950/s good, attainment 100.0 %
                                p50        p90        p99        max         of
           TTFT              189 ms          –          –     199 ms         20
+            from due        189 ms          –          –     199 ms         20
           first answer      189 ms          –          –     199 ms         20
           TPOT             24.8 ms          –          –    25.0 ms         20
           gap              25.1 ms    60.2 ms          –    60.2 ms         60
           E2E               1.18 s          –          –     1.18 s         20
+            from due        1.18 s          –          –     1.18 s         20
           lag                 0 ms          –          –       0 ms         20
           – p90 needs 36 values, p99 needs 368 values
 
@@ -472,10 +504,12 @@ mod tests {
           goodput       5.03/s good, attainment 49.5 %
                                p50        p90        p99        max         of
           TTFT              399 ms     559 ms     595 ms     599 ms        400
+            from due        399 ms     559 ms     595 ms     599 ms        400
           first answer      399 ms     559 ms     595 ms     599 ms        400
           TPOT             30.0 ms    30.0 ms    30.0 ms    30.0 ms        400
           gap              25.1 ms    60.2 ms    60.2 ms    60.2 ms      1,200
           E2E               1.60 s     1.76 s     1.79 s     1.80 s        400
+            from due        1.60 s     1.76 s     1.79 s     1.80 s        400
           lag                 0 ms       0 ms       0 ms       0 ms        400
 
         all measured phases
@@ -487,10 +521,12 @@ mod tests {
           goodput       3.67/s good, attainment 51.9 %
                                p50        p90        p99        max         of
           TTFT              389 ms     557 ms     595 ms     599 ms        420
+            from due        389 ms     557 ms     595 ms     599 ms        420
           first answer      389 ms     557 ms     595 ms     599 ms        420
           TPOT             30.0 ms    30.0 ms    30.0 ms    30.0 ms        420
           gap              25.1 ms    60.2 ms    60.2 ms    60.2 ms      1,260
           E2E               1.59 s     1.76 s     1.79 s     1.80 s        420
+            from due        1.59 s     1.76 s     1.79 s     1.80 s        420
           lag                 0 ms       0 ms       0 ms       0 ms        420
 
         insufficient  low: only 20 measured requests ended ok (wanted 36): high percentiles cannot be told
@@ -537,6 +573,28 @@ mod tests {
                       answers that came
                   do: see columns `outcome` and `error` of requests.csv
         "#);
+    }
+
+    #[test]
+    fn the_client_is_told_beside_what_it_measured() {
+        let (mut manifest, rows) = sample::two_phases();
+        manifest.phases[1].client = Some(ClientFigures {
+            send_delay_p99_ms: Some(0.21),
+            loop_delay_p99_ms: Some(0.104),
+            read_delay_p99_ms: None,
+            sender_cpu_share: Some(0.123),
+            backlog_peak_bytes: Some(200_000),
+            memory_peak_bytes: Some(37 << 20),
+            ..ClientFigures::default()
+        });
+        let text = text(&manifest, &rows);
+        let told = text.split("  client        ").nth(1).unwrap();
+        let told: Vec<&str> = told.lines().take(2).map(str::trim).collect();
+        assert_eq!(
+            told.join(" "),
+            "p99 late to send 0.210 ms, to wake 0.104 ms; sender 12.3 % at work, 195 KiB queued at most, \
+                                    37.0 MiB memory"
+        );
     }
 
     #[test]

@@ -3,17 +3,26 @@
 //! Written at the start with state `running` and again at the end, so that a run that was killed can be told
 //! from one that ended. Field names are stable; durations and instants carry their unit in the name.
 
+mod phase;
+mod point;
+mod shard;
+mod verdict;
+mod workload;
+
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub use phase::PhaseEntry;
+pub use point::{PointEntry, PointState, ResumeEntry, Setting};
+pub use shard::{Host, ShardEntry};
+pub use verdict::{FindingEntry, VerdictEntry};
+pub use workload::{LengthsEntry, SkippedRows, WorkloadEntry};
+
 use super::memory::MemoryEntry;
 use super::objectives::ObjectiveEntry;
-use super::search::{CapacityEntry, StepEntry};
-use crate::stats::objective::Answer;
-use crate::stats::verdict::Figures;
-use crate::stats::{Finding, Slo, SloMetric, Thresholds, Verdict, WorkloadSetup};
+use super::search::CapacityEntry;
+use crate::stats::Thresholds;
 
 /// The number of this form of the manifest.
 pub const FORMAT: u32 = 1;
@@ -123,76 +132,6 @@ pub struct ServerEntry {
     pub models: Vec<String>,
 }
 
-/// A run of a sweep that has ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PointEntry {
-    /// Its point, from 1.
-    pub point: u32,
-    /// Its repeat, from 1.
-    pub repeat: u32,
-    /// What its axes were set to, in their order.
-    pub settings: Vec<Setting>,
-    /// How far it came.
-    pub state: PointState,
-    /// What its plan was drawn from.
-    pub seed: u64,
-    /// What made its prompts unlike those of other runs.
-    pub salt: String,
-    /// Whether its figures can be trusted.
-    pub verdict: Option<VerdictEntry>,
-    /// The worst that became of an objective; none without one.
-    #[serde(default)]
-    pub objectives: Option<Answer>,
-    /// What it says in a search.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<StepEntry>,
-}
-
-/// An axis of a sweep at one of its steps.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Setting {
-    /// Name of the axis.
-    pub axis: String,
-    /// What it is called there: a plain number, or text.
-    pub value: String,
-}
-
-/// How far a run of a sweep came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PointState {
-    /// To its end.
-    Complete,
-    /// To a stop rule: it has failed.
-    Stopped,
-    /// To a signal, or a failure of the client: it is run again when the sweep is resumed.
-    Interrupted,
-}
-
-impl PointState {
-    /// The name in files.
-    pub fn name(self) -> &'static str {
-        match self {
-            PointState::Complete => "complete",
-            PointState::Stopped => "stopped",
-            PointState::Interrupted => "interrupted",
-        }
-    }
-}
-
-/// A sweep taken up again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ResumeEntry {
-    /// When, RFC 3339.
-    pub started: String,
-    /// The same from run start.
-    pub at_s: f64,
-    /// CLOCK_MONOTONIC at the run's zero from then on; none under the virtual clock.
-    pub origin_monotonic_ns: Option<u64>,
-    /// Rows of the run that was under way, which is run again: they were removed.
-    pub rows_removed: u64,
-}
-
 /// How far a run came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -228,204 +167,6 @@ pub struct Timeouts {
     pub idle_s: Option<f64>,
     /// Of the whole exchange.
     pub total_s: Option<f64>,
-}
-
-/// A phase as it ran. Instants are from run start; none where it did not come to it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PhaseEntry {
-    /// Point of a sweep, from 1.
-    pub point: Option<u32>,
-    /// Repeat of a point, from 1.
-    pub repeat: Option<u32>,
-    /// Its name.
-    pub name: String,
-    /// Whether it counts.
-    pub measured: bool,
-    /// Whether requests came at their own times, whatever the server did.
-    pub open_loop: bool,
-    /// Whether its window ends with the last output of a measured row, because no duration ended it.
-    pub counted: bool,
-    /// Whether the run was stopped before it had drained.
-    pub stopped: bool,
-    /// When it began to offer load.
-    pub start_s: Option<f64>,
-    /// Where its window begins.
-    pub window_start_s: Option<f64>,
-    /// Where its window ends.
-    pub window_end_s: Option<f64>,
-    /// When it stopped offering load.
-    pub end_s: Option<f64>,
-    /// When its last request was over.
-    pub drained_s: Option<f64>,
-    /// Why it stopped offering load: `duration`, `requests`, `data`, `stop`, `signal`.
-    pub ended_by: Option<String>,
-    /// Requests `planned`, `sent`, and by outcome those that occurred, measured or not.
-    pub requests: BTreeMap<String, u64>,
-    /// Arrivals after a stop or signal, and slots that users never reached: due, and no longer planned.
-    pub not_planned: u64,
-    /// How the client itself fared; none where it did not come to the phase.
-    #[serde(default)]
-    pub client: Option<ClientEntry>,
-}
-
-/// The machine of a run, and what is known of its time of day.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Host {
-    /// Its name.
-    pub name: String,
-    /// Its time of day at the run's zero, in ns since 1970.
-    pub origin_unix_ns: Option<u64>,
-    /// Whether its time of day is kept to that of other machines; none where nothing tells.
-    pub synchronised: Option<bool>,
-    /// What says so.
-    pub synchronised_by: Option<String>,
-}
-
-/// A part of a run that was joined with the others.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ShardEntry {
-    /// Which: `k/n`, k from 0.
-    pub shard: String,
-    /// How far it came.
-    pub state: State,
-    /// Its rows.
-    pub rows: u64,
-    /// The machine it ran on.
-    pub host: Option<Host>,
-}
-
-/// How the client fared in a phase: figures over measured rows that no table holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ClientEntry {
-    /// p99 of how late the sender's event loop woke.
-    pub loop_delay_p99_ms: Option<f64>,
-    /// p99 over rows of the longest time that bytes lay before they were read; none without kernel stamps.
-    pub read_delay_p99_ms: Option<f64>,
-    /// Reads that completed an event with tokens.
-    pub reads: u64,
-    /// Those of them that completed more than one.
-    pub shared_reads: u64,
-    /// Kernel stamps that were missing or impossible, and were replaced by the nearest possible time.
-    pub clamped_stamps: u64,
-}
-
-impl From<&Figures> for ClientEntry {
-    fn from(figures: &Figures) -> ClientEntry {
-        ClientEntry {
-            loop_delay_p99_ms: figures.loop_delay_p99_ms,
-            read_delay_p99_ms: figures.read_delay_p99_ms,
-            reads: figures.reads,
-            shared_reads: figures.shared_reads,
-            clamped_stamps: figures.clamped_stamps,
-        }
-    }
-}
-
-impl ClientEntry {
-    /// Puts them beside the figures that follow from rows.
-    pub fn complete(&self, figures: Figures) -> Figures {
-        Figures {
-            loop_delay_p99_ms: self.loop_delay_p99_ms,
-            read_delay_p99_ms: self.read_delay_p99_ms,
-            reads: self.reads,
-            shared_reads: self.shared_reads,
-            clamped_stamps: self.clamped_stamps,
-            ..figures
-        }
-    }
-
-    /// Those of two clients together: counts add up, and of delays the longer one stands.
-    #[must_use]
-    pub fn join(self, other: ClientEntry) -> ClientEntry {
-        let longer = |a: Option<f64>, b: Option<f64>| a.into_iter().chain(b).reduce(f64::max);
-        ClientEntry {
-            loop_delay_p99_ms: longer(self.loop_delay_p99_ms, other.loop_delay_p99_ms),
-            read_delay_p99_ms: longer(self.read_delay_p99_ms, other.read_delay_p99_ms),
-            reads: self.reads + other.reads,
-            shared_reads: self.shared_reads + other.shared_reads,
-            clamped_stamps: self.clamped_stamps + other.clamped_stamps,
-        }
-    }
-}
-
-/// How a workload's prompts were made to their lengths.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct LengthsEntry {
-    /// Point of a sweep, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub point: Option<u32>,
-    /// Repeat of a point, from 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repeat: Option<u32>,
-    /// The workload's name.
-    pub workload: String,
-    /// Where its words come from: `common` (those that are one token in every common vocabulary), `tokenizer` (the
-    /// scenario's file), `endpoint` (the server's), or `ids` where prompts are lists of them.
-    pub words: String,
-    /// Tokens that template and instructions add, as the server counts; none where it does not say.
-    pub overhead_tokens: Option<u64>,
-    /// Tokens of a word, as the server counts.
-    pub tokens_per_word: f64,
-    /// By how much of its length a probe differed from what was expected of it; none where the server does not count.
-    pub error_share: Option<f64>,
-}
-
-/// What the figures of a workload rest on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct WorkloadEntry {
-    /// Its name.
-    pub name: String,
-    /// Whether answers had to have exactly the length asked for.
-    pub exact_output: bool,
-    /// How its answers are checked, by the name of the kind; none where they are not.
-    #[serde(default)]
-    pub score: Option<String>,
-    /// What of its prompts a server's prefix cache could know: `cold`, `shared`, `natural`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache: Option<String>,
-    /// Limits of its requests by metric, in ms.
-    pub slo_ms: BTreeMap<String, f64>,
-}
-
-impl WorkloadEntry {
-    /// A workload whose answers may have any length.
-    pub fn new(name: &str, slo: &Slo) -> WorkloadEntry {
-        let in_ms =
-            |(metric, limit): &(SloMetric, Duration)| (metric.name().to_owned(), limit.as_secs_f64() * 1e3);
-        WorkloadEntry {
-            name: name.to_owned(),
-            exact_output: false,
-            score: None,
-            cache: None,
-            slo_ms: slo.limits.iter().map(in_ms).collect(),
-        }
-    }
-
-    /// What a fold must know of it. Limits of metrics that are not known are left out.
-    pub fn setup(&self) -> WorkloadSetup {
-        let limit = |metric: SloMetric| {
-            let ms = self.slo_ms.get(metric.name())?;
-            Some((metric, Duration::from_nanos((ms * 1e6).round() as u64)))
-        };
-        WorkloadSetup {
-            name: self.name.clone(),
-            exact_output: self.exact_output,
-            scored: self.score.is_some(),
-            cold: self.cache.as_deref() == Some("cold"),
-            slo: Slo { limits: SloMetric::ALL.into_iter().filter_map(limit).collect() },
-        }
-    }
-}
-
-/// Rows of a data set that were left out for one reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SkippedRows {
-    /// Name of the workload.
-    pub workload: String,
-    /// Why.
-    pub reason: String,
-    /// How many.
-    pub rows: u64,
 }
 
 /// What came of looking at a page of the server's metrics.
@@ -470,114 +211,6 @@ impl LeftOut {
             stamps: self.stamps + other.stamps,
             chunks: self.chunks + other.chunks,
             responses: self.responses + other.responses,
-        }
-    }
-}
-
-/// Whether the figures can be trusted, and what there is to know about them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct VerdictEntry {
-    /// `valid`, `insufficient` or `invalid`.
-    pub verdict: String,
-    /// Whether the server was simulated.
-    pub simulated: bool,
-    /// What speaks against them.
-    pub findings: Vec<FindingEntry>,
-}
-
-/// A finding in words and figures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct FindingEntry {
-    /// What it is about: `send_delay`.
-    pub kind: String,
-    /// `warning`, `insufficient` or `invalid`.
-    pub severity: String,
-    /// Name of the phase.
-    pub phase: String,
-    /// What was found, in `unit`.
-    pub measured: f64,
-    /// The limit, in `unit`.
-    pub threshold: f64,
-    /// `ms`, `share`, `requests` or `times`.
-    pub unit: String,
-    /// What was found and what it means.
-    pub text: String,
-    /// What to do.
-    pub advice: String,
-}
-
-impl VerdictEntry {
-    /// The verdict of these findings.
-    pub fn new(findings: &[Finding], simulated: bool) -> VerdictEntry {
-        VerdictEntry {
-            verdict: Verdict::of(findings).name().to_owned(),
-            simulated,
-            findings: findings.iter().map(FindingEntry::from).collect(),
-        }
-    }
-
-    /// The verdict; an unknown word is taken for the worst.
-    pub fn verdict(&self) -> Verdict {
-        let known = [Verdict::Valid, Verdict::Insufficient, Verdict::Invalid];
-        known.into_iter().find(|verdict| verdict.name() == self.verdict).unwrap_or(Verdict::Invalid)
-    }
-
-    /// Puts findings that were told before in front; the worst of all is the verdict.
-    #[must_use]
-    pub fn preceded_by(mut self, told: Vec<FindingEntry>) -> VerdictEntry {
-        let weigh = |verdict: Verdict| told.iter().any(|finding| finding.severity == verdict.name());
-        let worst = [Verdict::Invalid, Verdict::Insufficient]
-            .into_iter()
-            .find(|verdict| self.verdict == verdict.name() || weigh(*verdict));
-        self.verdict = worst.unwrap_or(Verdict::Valid).name().to_owned();
-        self.findings.splice(0..0, told);
-        self
-    }
-}
-
-impl FindingEntry {
-    /// Whether it says why the run was stopped.
-    pub fn is_stop(&self) -> bool {
-        self.kind.starts_with("stopped_")
-    }
-}
-
-impl VerdictEntry {
-    /// That of a sweep: the best of its runs, since each stands for itself, with each kind of finding once, in the
-    /// words of the first run that has it.
-    pub fn of_points(points: &[PointEntry], simulated: bool) -> VerdictEntry {
-        let verdicts = points.iter().filter_map(|point| point.verdict.as_ref());
-        let names = [Verdict::Valid, Verdict::Insufficient, Verdict::Invalid].map(Verdict::name);
-        let has = |name: &&str| verdicts.clone().any(|verdict| verdict.verdict == *name);
-        let best = names.into_iter().find(has).unwrap_or(Verdict::Invalid.name());
-        let mut found: Vec<(FindingEntry, usize)> = Vec::new();
-        for finding in verdicts.clone().flat_map(|verdict| &verdict.findings) {
-            let key =
-                |entry: &FindingEntry| (entry.kind.clone(), entry.severity.clone(), entry.phase.clone());
-            match found.iter_mut().find(|(known, _)| key(known) == key(finding)) {
-                Some((_, count)) => *count += 1,
-                None => found.push((finding.clone(), 1)),
-            }
-        }
-        let findings = found.into_iter().map(|(finding, count)| FindingEntry {
-            text: format!("in {count} of {} runs; first: {}", points.len(), finding.text),
-            ..finding
-        });
-        VerdictEntry { verdict: best.to_owned(), simulated, findings: findings.collect() }
-    }
-}
-
-impl From<&Finding> for FindingEntry {
-    fn from(finding: &Finding) -> FindingEntry {
-        FindingEntry {
-            kind: finding.kind.name().to_owned(),
-            severity: finding.severity.name().to_owned(),
-            phase: finding.phase.clone(),
-            measured: finding.measured,
-            threshold: finding.threshold,
-            unit: finding.kind.measure().name().to_owned(),
-            text: finding.to_string(),
-            advice: finding.kind.advice().to_owned(),
         }
     }
 }
@@ -757,6 +390,10 @@ pub(crate) mod tests {
             "delay_invalid_ms": 10.0,
             "delay_invalid_share": 0.1,
             "shared_reads": 0.2,
+            "sender_cpu": 0.8,
+            "clock_step_ms": 10.0,
+            "backlog_bytes": 16777216,
+            "memory": 0.5,
             "client_errors": 0.001,
             "rate_not_reached": 0.02,
             "few_answers": 36,

@@ -70,12 +70,16 @@ struct Part {
     shard: Shard,
 }
 
-/// Joins the folders of all shards of a run into a new one at `out`.
+/// Joins the folders of all shards of a run into a new one at `out`. `each` is shown every row.
 ///
 /// # Errors
 /// When they are no set of shards of one run, when one cannot be read, or `out` exists or cannot be written. What was
 /// begun of `out` is then no result: its manifest says `running`.
-pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Folder, MergeError> {
+pub fn merge(
+    folders: &[PathBuf],
+    out: &Path,
+    mut each: impl FnMut(&RequestRecord),
+) -> Result<Folder, MergeError> {
     let parts = read_parts(folders)?;
     let scenario = common_scenario(&parts)?;
     let manifests: Vec<&Manifest> = parts.iter().map(|part| &part.manifest).collect();
@@ -91,8 +95,9 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Folder, MergeError> {
     let mut whole = Folder::begin(out, joined, scenario);
     for (part, entry) in parts.iter().zip(0_usize..) {
         let mut rows = 0;
-        whole.read_rows(&part.path, true, |_, _, cells| {
+        whole.read_rows(&part.path, true, |_, record, cells| {
             rows += 1;
+            each(record);
             writer.request_cells(cells).map_err(MergeError::Write)
         })?;
         writer.take_details(&part.path)?;
@@ -104,6 +109,7 @@ pub fn merge(folders: &[PathBuf], out: &Path) -> Result<Folder, MergeError> {
     }
     whole.runs.iter_mut().for_each(add_seconds);
     whole.end_windows();
+    whole.tell_client();
     judge(&mut whole, &manifests);
     for run in &whole.runs {
         writer.gaps(&run.fold.gaps())?;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::cells::{Cells, ReadRow, millis, real, whole};
 use super::manifest::{FORMAT, Manifest, PhaseEntry, State, WorkloadEntry};
 use crate::record::{RequestRecord, ServerFigure, ServerFigures, ServerSample};
-use crate::stats::verdict::judge;
+use crate::stats::verdict::{Figures, judge};
 use crate::stats::{
     Finding, Fold, PerSecond, PhaseSetup, RowEvents, SummaryRow, TimelineRow, Window, WorkloadSetup,
 };
@@ -202,15 +202,35 @@ impl Folder {
     pub fn findings(&self, simulated: bool) -> Vec<Finding> {
         let (mut findings, limits) = (Vec::new(), &self.manifest.thresholds);
         for run in &self.runs {
-            for figures in run.fold.figures() {
-                let mut entries = entries(&self.manifest, run.point, run.repeat);
-                let client = entries.find(|entry| entry.name == figures.phase).and_then(|entry| entry.client);
-                findings.extend(judge(&client.unwrap_or_default().complete(figures), limits, simulated));
+            for figures in self.figures(run) {
+                findings.extend(judge(&figures, limits, simulated));
             }
             findings.extend(run.fold.answer_findings(limits));
         }
         findings.extend(Finding::answers_forgotten(self.manifest.answers_forgotten));
         findings
+    }
+
+    /// What is known of each phase of a run that counts and has rows, by rows and manifest.
+    fn figures(&self, run: &RunRows) -> Vec<Figures> {
+        let complete = |figures: Figures| {
+            let mut entries = entries(&self.manifest, run.point, run.repeat);
+            let client = entries.find(|entry| entry.name == figures.phase).and_then(|entry| entry.client);
+            Figures { client: client.unwrap_or_default().with_rows_of(figures.client), ..figures }
+        };
+        run.fold.figures().into_iter().map(complete).collect()
+    }
+
+    /// Has the manifest say what all rows together say of the client.
+    pub(super) fn tell_client(&mut self) {
+        for run in &self.runs {
+            let own = self.figures(run);
+            let is_of_run = |entry: &&mut PhaseEntry| (entry.point, entry.repeat) == (run.point, run.repeat);
+            for entry in self.manifest.phases.iter_mut().filter(is_of_run) {
+                entry.client =
+                    own.iter().find(|it| it.phase == entry.name).map(|it| it.client).or(entry.client);
+            }
+        }
     }
 
     /// A folder of which no table has been read.

@@ -3,10 +3,15 @@
 //! Rows reach a file in whole lines only, so a run that is killed leaves complete rows, and one that meets a
 //! full disk keeps all that was written. The manifest is replaced in one step.
 
-use std::fmt;
-use std::fs::{self, File};
-use std::io::{self, Write as _};
+mod error;
+mod table;
+
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+
+pub use error::ResultsError;
+use table::Table;
 
 use super::analysis::ANALYSIS;
 use super::columns::RequestRow;
@@ -14,12 +19,9 @@ use super::details::{CHUNKS, CHUNKS_FILE, ChunkRow, RESPONSES_FILE, response_lin
 use super::manifest::Manifest;
 use super::prune::prune;
 use super::tables::{ACCURACY, GAPS, SERVER, SERVER_EXTRA, SUMMARY, TIMELINE};
-use super::text::{Column, file, write_header, write_read_cells, write_row};
+use super::text::{file, write_read_cells};
 use crate::record::{ExtraSample, RequestRecord, ServerSample, Texts};
 use crate::stats::{AccuracyRow, AnalysisRow, GapRow, RowEvents, SummaryRow, TimelineRow};
-
-/// Rows are handed to the system in pieces of about this size.
-const BUFFER_BYTES: usize = 64 << 10;
 
 /// Names of the files of a server's metrics.
 const SERVER_FILE: &str = "server.csv";
@@ -35,79 +37,6 @@ pub enum Place {
     Exact(PathBuf),
     /// Here, or where that exists beside it with `-2`, `-3`, … behind.
     Fresh(PathBuf),
-}
-
-/// A results folder that could not be made or written.
-#[derive(Debug)]
-pub enum ResultsError {
-    /// Something is there already.
-    Exists {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// It could not be made.
-    Create {
-        /// Folder or file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file of another folder could not be read.
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// It could not be written to. What was written before stands, in whole rows.
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-}
-
-impl fmt::Display for ResultsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ResultsError::Exists { path } => write!(
-                f,
-                "{} exists, and results are never overwritten: choose another folder with --out",
-                path.display()
-            ),
-            ResultsError::Create { path, source } => {
-                write!(f, "cannot create {}: {source}: {}", path.display(), remedy(source))
-            }
-            ResultsError::Read { path, source } => write!(f, "cannot read {}: {source}", path.display()),
-            ResultsError::Write { path, source } => write!(
-                f,
-                "cannot write {}: {source}: {}; rows written so far are kept",
-                path.display(),
-                remedy(source)
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ResultsError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            ResultsError::Exists { .. } => None,
-            ResultsError::Create { source, .. }
-            | ResultsError::Read { source, .. }
-            | ResultsError::Write { source, .. } => Some(source),
-        }
-    }
-}
-
-fn remedy(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free space, or choose a folder on another disk with --out"
-        }
-        _ => "choose a folder that can be written to with --out",
-    }
 }
 
 /// Writes the files of one run.
@@ -326,8 +255,7 @@ impl Writer {
     /// # Errors
     /// When the file cannot be written to.
     pub fn request_cells(&mut self, cells: &csv::ByteRecord) -> Result<(), ResultsError> {
-        write_read_cells(cells, &mut self.requests.rows);
-        self.requests.end_row()
+        self.requests.push_text(|rows| write_read_cells(cells, rows))
     }
 
     /// Hands all rows so far to the system; to be called at least once a second.
@@ -364,8 +292,7 @@ impl Writer {
     /// When the file cannot be written to.
     pub fn point(&mut self, line: &str) -> Result<(), ResultsError> {
         self.points.as_mut().map_or(Ok(()), |points| {
-            points.rows.push_str(line);
-            points.ends.push(points.rows.len());
+            points.push_text(|rows| rows.push_str(line))?;
             points.flush()
         })
     }
@@ -471,123 +398,6 @@ fn create_folder(place: &Place) -> Result<PathBuf, ResultsError> {
     Err(ResultsError::Exists { path: path.clone() })
 }
 
-/// A CSV file that holds whole rows at any moment.
-struct Table {
-    path: PathBuf,
-    file: File,
-    /// Rows that are not in the file yet.
-    rows: String,
-    /// Where each of them ends.
-    ends: Vec<usize>,
-    /// Bytes in the file.
-    written: u64,
-}
-
-impl Table {
-    fn create<R>(path: PathBuf, columns: &[Column<R>]) -> Result<Table, ResultsError> {
-        let mut header = String::new();
-        write_header(columns, &mut header);
-        Table::begin(path, &header)
-    }
-
-    /// One that begins with this header row, which ends with a line break.
-    fn begin(path: PathBuf, header: &str) -> Result<Table, ResultsError> {
-        let mut table = Table::bare(path)?;
-        table.rows.push_str(header);
-        table.ends.push(table.rows.len());
-        table.flush()?;
-        Ok(table)
-    }
-
-    /// Opens a table to add rows to it.
-    fn open(path: PathBuf) -> Result<Table, ResultsError> {
-        let opened = File::options().write(true).open(&path).and_then(|mut file| {
-            let written = io::Seek::seek(&mut file, io::SeekFrom::End(0))?;
-            Ok((file, written))
-        });
-        match opened {
-            Ok((file, written)) => Ok(Table { path, file, rows: String::new(), ends: Vec::new(), written }),
-            Err(source) => Err(ResultsError::Write { path, source }),
-        }
-    }
-
-    /// One without a header.
-    fn bare(path: PathBuf) -> Result<Table, ResultsError> {
-        let file =
-            File::create_new(&path).map_err(|source| ResultsError::Create { path: path.clone(), source })?;
-        Ok(Table { path, file, rows: String::new(), ends: Vec::new(), written: 0 })
-    }
-
-    fn push_line(&mut self, line: &str) -> Result<(), ResultsError> {
-        self.rows.push_str(line);
-        self.rows.push('\n');
-        self.end_row()
-    }
-
-    /// Takes over the lines of the file of this name in another folder; nothing where there is none.
-    fn take_over(&mut self, folder: &Path, has_header: bool) -> Result<(), ResultsError> {
-        self.flush()?;
-        let path = folder.join(self.path.file_name().unwrap_or_default());
-        let file = match File::open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            opened => opened.map_err(|source| ResultsError::Read { path: path.clone(), source })?,
-        };
-        let mut lines = io::BufReader::new(file);
-        if has_header {
-            io::BufRead::read_until(&mut lines, b'\n', &mut Vec::new())
-                .map_err(|source| ResultsError::Read { path, source })?;
-        }
-        let copied = io::copy(&mut lines, &mut self.file);
-        self.written += copied.map_err(|source| ResultsError::Write { path: self.path.clone(), source })?;
-        Ok(())
-    }
-
-    fn push<R>(&mut self, columns: &[Column<R>], row: &R) -> Result<(), ResultsError> {
-        write_row(columns, row, &mut self.rows);
-        self.end_row()
-    }
-
-    /// A row is whole.
-    fn end_row(&mut self) -> Result<(), ResultsError> {
-        self.ends.push(self.rows.len());
-        if self.rows.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
-    }
-
-    fn push_all<R>(&mut self, columns: &[Column<R>], rows: &[R]) -> Result<(), ResultsError> {
-        rows.iter().try_for_each(|row| self.push(columns, row))?;
-        self.flush()
-    }
-
-    fn flush(&mut self) -> Result<(), ResultsError> {
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        if let Err(source) = self.file.write_all(self.rows.as_bytes()) {
-            self.keep_whole_rows();
-            return Err(ResultsError::Write { path: self.path.clone(), source });
-        }
-        self.written += self.rows.len() as u64;
-        self.rows.clear();
-        self.ends.clear();
-        Ok(())
-    }
-
-    /// After a failed write the file may end within a row. It goes back to the last whole one that it got; the others
-    /// wait for the next flush. If even that fails, the write's own error says more.
-    fn keep_whole_rows(&mut self) {
-        let length = self.file.metadata().map_or(self.written, |metadata| metadata.len());
-        let got = length.saturating_sub(self.written);
-        let whole = self.ends.iter().take_while(|end| **end as u64 <= got).count();
-        let kept = whole.checked_sub(1).map_or(0, |last| self.ends[last]);
-        self.written += kept as u64;
-        self.rows.drain(..kept);
-        self.ends.drain(..whole);
-        self.ends.iter_mut().for_each(|end| *end -= kept);
-        let _ = self.file.set_len(self.written);
-        let _ = io::Seek::seek(&mut self.file, io::SeekFrom::Start(self.written));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::manifest::State;
@@ -658,18 +468,6 @@ mod tests {
     }
 
     #[test]
-    fn a_full_buffer_reaches_the_disk_in_whole_rows() {
-        let parent = tempfile::tempdir().unwrap();
-        let mut writer = writer(parent.path());
-        let record = ok(0, 10, 20, 3);
-        for _ in 0..1_000 {
-            writer.request(&RequestRow { record: &record, phase: "steady", workload: "chat" }).unwrap();
-        }
-        let text = read(&writer, "requests.csv");
-        assert!(text.len() > BUFFER_BYTES && text.ends_with('\n'));
-    }
-
-    #[test]
     fn the_manifest_is_replaced_at_the_end() {
         let parent = tempfile::tempdir().unwrap();
         let mut writer = writer(parent.path());
@@ -719,30 +517,6 @@ mod tests {
     }
 
     #[test]
-    fn whole_rows_of_a_write_that_failed_half_way_stay_and_the_others_follow_once() {
-        let parent = tempfile::tempdir().unwrap();
-        let mut writer = writer(parent.path());
-        let header = read(&writer, "requests.csv");
-        for i in 0..3 {
-            let mut record = ok(i * 10, i * 10 + 5, i * 10 + 7, 3);
-            // A line break inside a row is no end of it.
-            record.finish_reason = Some("a\nb".to_owned());
-            writer.request(&RequestRow { record: &record, phase: "steady", workload: "chat" }).unwrap();
-        }
-        let table = &mut writer.requests;
-        let all = table.rows.clone();
-        // What a full disk leaves: two rows, and the third up to its line break.
-        let got = table.ends[1] + all[table.ends[1]..].find('\n').unwrap() + 1;
-        table.file.write_all(&all.as_bytes()[..got]).unwrap();
-        table.keep_whole_rows();
-        let two = table.written as usize - header.len();
-        assert_eq!((two, table.rows.as_str()), (all.len() - table.rows.len(), &all[two..]));
-        assert_eq!(read(&writer, "requests.csv"), format!("{header}{}", &all[..two]));
-        writer.flush().unwrap();
-        assert_eq!(read(&writer, "requests.csv"), format!("{header}{all}"));
-    }
-
-    #[test]
     fn details_are_whole_lines_from_the_start() {
         let parent = tempfile::tempdir().unwrap();
         let mut writer = writer(parent.path());
@@ -766,21 +540,5 @@ mod tests {
         ,,0,3,0.180000,30.000,2
         "#);
         insta::assert_snapshot!(read(&writer, "responses.jsonl"), @r#"{"point":null,"repeat":null,"request":0,"phase":"steady","workload":"chat","session":0,"turn":0,"outcome":"ok","answer":"=1+1\n\"two\"","reasoning":"so so","tool_calls":[{"name":"add","arguments":"{\"a\":1}"}],"cut":false}"#);
-    }
-
-    #[test]
-    fn after_a_failed_write_the_file_ends_with_a_whole_row_and_nothing_is_forgotten() {
-        let parent = tempfile::tempdir().unwrap();
-        let mut writer = writer(parent.path());
-        let before = read(&writer, "requests.csv");
-        let record = ok(0, 10, 20, 3);
-        writer.request(&RequestRow { record: &record, phase: "steady", workload: "chat" }).unwrap();
-        let path = writer.folder().join("requests.csv");
-        let writable = std::mem::replace(&mut writer.requests.file, File::open(&path).unwrap());
-        assert!(matches!(writer.flush(), Err(ResultsError::Write { path: failed, .. }) if failed == path));
-        assert_eq!(read(&writer, "requests.csv"), before);
-        writer.requests.file = writable;
-        writer.flush().unwrap();
-        assert_eq!(read(&writer, "requests.csv").lines().count(), 2);
     }
 }

@@ -257,7 +257,7 @@ mod tests {
         let scenario = Arc::new(loaded.expect("a good scenario").scenario);
         let plan = Plan::new(Arc::clone(&scenario), Seed(7), vec![None]);
         let options = BodyOptions { model: "m".into(), stream: true, ..BodyOptions::default() };
-        let prompts = Prompts::Synthetic { words };
+        let prompts = Prompts::Synthetic { words, passage: None };
         let form = Form {
             workload: "chat".into(),
             prompts,
@@ -266,6 +266,7 @@ mod tests {
             cache: CachePolicy::Cold,
             history: History::None,
             context: None,
+            tokenizer: None,
             options,
             checks: false,
             compares: false,

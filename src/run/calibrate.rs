@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::plan::Turn;
-use crate::plan::compose::{Form, Measure, Prompts, Salt, System};
+use crate::plan::compose::{Form, Measure, Prompts, Salt, Stuff, System};
 use crate::plan::needle::Filler;
 use crate::prompt::{Outgoing, TokenModel, all_words};
 use crate::protocol::{Api, BodyOptions};
@@ -147,36 +147,44 @@ impl Calibrator<'_> {
         words: &WordSource<'_>,
         notes: &mut Vec<String>,
     ) -> Result<Vec<Calibration>, String> {
-        if !forms.iter().any(Form::has_lengths) {
+        let tells_ids = matches!(words, WordSource::Tokenizer(_));
+        let is_meant = |form: &Form| form.has_lengths() || tells_ids;
+        if !forms.iter().any(is_meant) {
             return Ok(Vec::new());
         }
         let of_ids = |form: &Form| match &form.prompts {
-            Prompts::Tokens { ids, .. } => *ids,
+            Prompts::Tokens { of: Stuff::Ids(ids), .. } => Some(*ids),
             _ => None,
         };
         // Ids need no words.
-        let (model, source) = match forms.iter().any(|form| form.has_lengths() && of_ids(form).is_none()) {
+        let (model, source) = match forms.iter().any(|form| is_meant(form) && of_ids(form).is_none()) {
             true => self.words(words, notes).await?,
             false => (TokenModel::common(), "common"),
         };
-        let mut known: Vec<(BodyOptions, System, bool, Option<Fit>)> = Vec::new();
+        let mut known: Vec<(Kind, Option<Fit>)> = Vec::new();
         let mut calibrations = Vec::new();
-        for form in forms.iter_mut().filter(|form| form.has_lengths()) {
+        for form in forms.iter_mut().filter(|form| is_meant(form)) {
             let ids = of_ids(form);
             let (model, source) = match ids {
                 Some(ids) => (&TokenModel::ids(ids.min, ids.max), "ids"),
                 None => (&model, source),
             };
-            let kind = (form.options.clone(), form.system.clone(), form.cache == CachePolicy::Cold);
-            let same = known
-                .iter()
-                .find(|(options, system, cold, _)| (options, system, *cold) == (&kind.0, &kind.1, kind.2));
-            let fit = match same.map(|(.., fit)| *fit) {
-                Some(fit) => fit,
+            let kind = Kind::of(form);
+            let fit = match known.iter().find(|(known, _)| *known == kind) {
+                Some((_, fit)) => *fit,
                 None => {
+                    let of = match &form.prompts {
+                        Prompts::Tokens { of, .. } => of.clone(),
+                        _ => Stuff::Words,
+                    };
                     let plain = Form {
+                        // What a text begins with is not for the server to know before the run.
+                        cache: match (&of, form.cache) {
+                            (Stuff::Passage(_), CachePolicy::Natural) => CachePolicy::Shared,
+                            (_, cache) => cache,
+                        },
                         // What a prefix adds is known, and a long one would be probed at length.
-                        prompts: Prompts::Tokens { prefix_tokens: 0, ids },
+                        prompts: Prompts::Tokens { prefix_tokens: 0, of },
                         measure: Some(Measure::of(model.clone())),
                         ..form.clone()
                     };
@@ -191,8 +199,12 @@ impl Calibrator<'_> {
                     }
                 }
             };
-            known.push((kind.0, kind.1, kind.2, fit));
-            let Some(mut calibration) = settle(form, model, source, fit, notes)? else { continue };
+            known.push((kind, fit));
+            let settled = match form.has_lengths() {
+                true => settle(form, model, source, fit, notes)?,
+                false => compared(form, model, source, fit, notes),
+            };
+            let Some(mut calibration) = settled else { continue };
             if let Prompts::Needle(_) = form.prompts {
                 let counted = match words {
                     WordSource::Tokenizer(tokenizer) => Filler::counted(Arc::clone(tokenizer)),
@@ -329,6 +341,28 @@ impl Calibrator<'_> {
     }
 }
 
+/// What decides what stands around the words of a prompt, and what these are.
+#[derive(PartialEq)]
+struct Kind {
+    options: BodyOptions,
+    system: System,
+    is_cold: bool,
+    /// The workload whose text it is.
+    text_of: Option<String>,
+}
+
+impl Kind {
+    fn of(form: &Form) -> Kind {
+        let is_text = matches!(&form.prompts, Prompts::Tokens { of: Stuff::Passage(_), .. });
+        Kind {
+            options: form.options.clone(),
+            system: form.system.clone(),
+            is_cold: form.cache == CachePolicy::Cold,
+            text_of: is_text.then(|| form.workload.clone()),
+        }
+    }
+}
+
 /// Sends a request that is not measured: the length of its prompt, where the server says it.
 ///
 /// # Errors
@@ -385,25 +419,50 @@ fn settle(
             error_share: None,
         }));
     };
-    let mut model = model.clone();
-    if fit.tokens_per_word != 1.0 {
-        let [counted, stated] = [256.0, 256.0 * fit.tokens_per_word];
-        if source != "common" {
-            notes.push(format!(
-                "the tokenizer of the scenario is not the server's: it counts {counted} tokens where the server \
-                 counts {stated:.0}; the server's number holds"
-            ));
-        }
-        model = model.with_tokens_per_word(fit.tokens_per_word);
+    if source != "common" {
+        note_difference(&fit, notes);
     }
+    let model = model.clone().with_tokens_per_word(fit.tokens_per_word);
     form.measure = Some(Measure { overhead_tokens: fit.overhead_tokens, ..Measure::of(model) });
-    Ok(Some(Calibration {
+    Ok(Some(calibration(workload, source, &fit)))
+}
+
+/// Takes over what was found for a workload whose prompts have no planned lengths: whether the tokenizer is the
+/// server's, so that it tells their tokens. `None` where that is not known.
+fn compared(
+    form: &mut Form,
+    model: &TokenModel,
+    source: &'static str,
+    fit: Option<Fit>,
+    notes: &mut Vec<String>,
+) -> Option<Calibration> {
+    let fit = fit.filter(|_| source == "tokenizer")?;
+    note_difference(&fit, notes);
+    let model = model.clone().with_tokens_per_word(fit.tokens_per_word);
+    form.measure = Some(Measure { overhead_tokens: fit.overhead_tokens, ..Measure::of(model) });
+    Some(calibration(form.workload.clone(), source, &fit))
+}
+
+/// Says so where the server counts words otherwise than the tokenizer of the scenario.
+fn note_difference(fit: &Fit, notes: &mut Vec<String>) {
+    let (counted, stated) = (256, 256.0 * fit.tokens_per_word);
+    let note = format!(
+        "the tokenizer of the scenario is not the server's: it counts {counted} tokens where the server counts \
+         {stated:.0}; the server's number holds"
+    );
+    if fit.tokens_per_word != 1.0 && !notes.contains(&note) {
+        notes.push(note);
+    }
+}
+
+fn calibration(workload: String, source: &'static str, fit: &Fit) -> Calibration {
+    Calibration {
         workload,
         source,
         overhead_tokens: Some(fit.overhead_tokens),
         tokens_per_word: fit.tokens_per_word,
         error_share: Some(fit.error_share),
-    }))
+    }
 }
 
 /// Of `words`, those that are one token after a blank, found by counting them together and halving where the sum is

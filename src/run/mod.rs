@@ -11,6 +11,7 @@ mod open_loop;
 mod places;
 pub mod stop;
 mod users;
+mod watch;
 
 use std::cell::Cell;
 use std::future::pending;
@@ -23,6 +24,7 @@ use lane::Lane;
 use places::Places;
 use stop::{Stop, StopSwitch};
 use users::Users;
+use watch::watch_sender;
 
 use crate::client::Client;
 use crate::clock::Clock;
@@ -38,8 +40,6 @@ pub type Sink = Rc<dyn Fn(Event)>;
 
 /// How long requests may go on after a first request to stop.
 const STOP_DRAIN: Duration = Duration::from_secs(2);
-/// How often the event loop's own delay is sampled.
-const LOOP_SAMPLE: Duration = Duration::from_millis(50);
 
 /// What a run needs.
 pub struct Run {
@@ -80,7 +80,7 @@ impl Run {
     /// Runs every phase; returns how it ended and the instant that all its columns subtract.
     pub async fn run(&self, source: &mut Source) -> (Ending, Nanos) {
         let sampler = (!self.clock.is_virtual())
-            .then(|| tokio::task::spawn_local(sample_loop_delay(self.clock.clone(), Rc::clone(&self.sink))));
+            .then(|| tokio::task::spawn_local(watch_sender(self.clock.clone(), Rc::clone(&self.sink))));
         let origin = Cell::new(self.origin.unwrap_or(self.clock.now()));
         let ending = self.run_phases(source, &origin).await;
         if let Some(sampler) = sampler {
@@ -299,15 +299,5 @@ async fn until_over(frame: &Frame) {
         biased;
         () = frame.over() => {}
         _ = frame.closed() => {}
-    }
-}
-
-/// Measures how late the event loop serves a due wake-up: what a busy client would add to every time it takes.
-async fn sample_loop_delay(clock: Clock, sink: Sink) {
-    let mut due = clock.now();
-    loop {
-        due = (due + LOOP_SAMPLE).max(clock.now());
-        clock.sleep_until(due).await;
-        sink(Event::LoopDelay { at: due, delay: clock.now().since(due) });
     }
 }

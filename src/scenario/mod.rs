@@ -41,7 +41,10 @@ pub use phase::{
     Also, History, Load, Margin, Phase, PhaseLoad, Recording, Requests, Rhythm, SessionForm, StopRules,
     WhenFull,
 };
-pub use prompt::{CachePolicy, IdRange, Popularity, SharedPrefix, SystemText, TokenPrompts, TokenizerSource};
+pub use prompt::{
+    CachePolicy, IdRange, Material, Popularity, SharedPrefix, SystemText, TextFile, TokenPrompts,
+    TokenizerSource,
+};
 pub use read::Template;
 pub use reference::reference;
 pub use resolved::{explained, resolved};
@@ -263,12 +266,14 @@ impl Workload {
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "there is one for each workload")]
 pub enum PromptSource {
-    /// Made-up text.
+    /// Text of a length in words.
     Synthetic {
         /// Length of each prompt in words, at least 1.
         words: u64,
+        /// The text that they are cut from; `None` where they are made up.
+        text: Option<TextFile>,
     },
-    /// Made-up text of a planned length.
+    /// Text, or ids, of a planned length in tokens.
     Tokens(TokenPrompts),
     /// Rows of a file.
     Dataset(dataset::Source),

@@ -1,6 +1,7 @@
 //! What a scenario says of made-up prompts, of what they share, and of how they are counted.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::distribution::Distribution;
 
@@ -14,8 +15,46 @@ pub struct TokenPrompts {
     pub joint_output: Option<Distribution>,
     /// What prompts begin with alike.
     pub shared_prefix: Option<SharedPrefix>,
-    /// The ids that are drawn where prompts are lists of token ids; `None` where they are text.
-    pub ids: Option<IdRange>,
+    /// What they are made of.
+    pub material: Material,
+}
+
+/// What prompts of a planned length are made of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Material {
+    /// Words of ours.
+    Words,
+    /// Token ids, drawn from a range: they are lists, not texts.
+    Ids(IdRange),
+    /// A text of the user's, cut or repeated.
+    Text(TextFile),
+}
+
+impl TokenPrompts {
+    /// The ids that are drawn where prompts are lists of token ids.
+    pub fn ids(&self) -> Option<IdRange> {
+        match self.material {
+            Material::Ids(ids) => Some(ids),
+            Material::Words | Material::Text(_) => None,
+        }
+    }
+
+    /// The text that they are cut from.
+    pub fn text(&self) -> Option<&TextFile> {
+        match &self.material {
+            Material::Text(file) => Some(file),
+            Material::Words | Material::Ids(_) => None,
+        }
+    }
+}
+
+/// A text from a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextFile {
+    /// The file.
+    pub path: PathBuf,
+    /// What it holds, at least one word.
+    pub text: Arc<str>,
 }
 
 /// Ids of tokens.

@@ -189,8 +189,9 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
     let slo = top.table("slo").map(|fields| limits(&fields)).unwrap_or_default();
 
     // Collected before it is asked whether all could be read: an iterator would stop at the first that could not.
-    let tables = top.tables("workload");
-    check_names(&tables);
+    let tables_of_workloads = top.tables("workload");
+    let tables = &tables_of_workloads;
+    check_names(tables);
     let workloads = tables.iter().map(|fields| workload(fields, request.as_ref(), &slo));
     let mut workloads = workloads.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>();
     if let (Some(workloads), Some(first)) = (&workloads, tables.first())
@@ -243,7 +244,7 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
         let at = top.table("target").and_then(|target| target.place("connections"));
         top.problems.error(at, message, "use `load.closed` in every phase, or another value");
     }
-    let is_of_ids = |workload: &Workload| matches!(&workload.prompt, PromptSource::Tokens(prompts) if prompts.ids.is_some());
+    let is_of_ids = |workload: &Workload| matches!(&workload.prompt, PromptSource::Tokens(prompts) if prompts.ids().is_some());
     if let (Some(target), Some(workloads)) = (&target, &workloads)
         && !target.api.takes_ids()
         && let Some(workload) = workloads.iter().find(|workload| is_of_ids(workload))
@@ -253,6 +254,11 @@ fn scenario(top: &Fields<'_>, document: &Document) -> Option<Scenario> {
         let at = top.table("target").and_then(|target| target.place("api"));
         let help = "use `api = \"completions\"` or `\"llamacpp\"`, or leave `ids` out";
         top.problems.error(at, message, help);
+    }
+    if let (Some(target), Some(workloads)) = (&target, &workloads)
+        && !matches!(target.tokenizer, Some(TokenizerSource::File(_)))
+    {
+        prompt::refuse_uncounted(&tables_of_workloads, workloads);
     }
     let sweep = top.has("sweep").then(|| {
         let fields = top.table("sweep")?;
@@ -627,7 +633,7 @@ fn workload(fields: &Fields<'_>, defaults: Option<&Request>, all: &Limits) -> Op
         }
         _ => {}
     }
-    if matches!(&prompt, PromptSource::Tokens(prompts) if prompts.ids.is_some()) {
+    if matches!(&prompt, PromptSource::Tokens(prompts) if prompts.ids().is_some()) {
         check_ids(fields, session.as_ref());
     }
     if let Some(session) = &session {

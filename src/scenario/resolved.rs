@@ -157,7 +157,11 @@ fn write_workload(out: &mut Lines, workload: &Workload) {
     out.put("name", quoted(&workload.name));
     out.put("weight", number(workload.weight));
     match &workload.prompt {
-        PromptSource::Synthetic { words } => out.put("prompt.synthetic.words", words),
+        PromptSource::Synthetic { words, text: None } => out.put("prompt.synthetic.words", words),
+        PromptSource::Synthetic { words, text: Some(file) } => {
+            out.put("prompt.text.path", quoted(&file.path.to_string_lossy()));
+            out.put("prompt.text.words", words);
+        }
         PromptSource::Needle(form) => {
             let list = |values: Vec<String>| format!("[{}]", values.join(", "));
             out.put("prompt.needle.depths", list(form.depths.iter().map(|depth| number(*depth)).collect()));
@@ -289,11 +293,16 @@ fn write_score(out: &mut Lines, rule: &Rule) {
 }
 
 fn write_tokens(out: &mut Lines<'_>, prompts: &TokenPrompts) {
+    if let Some(file) = prompts.text() {
+        out.put("prompt.text.path", quoted(&file.path.to_string_lossy()));
+        lengths::write(out, "prompt.text.tokens", &prompts.tokens);
+        return;
+    }
     match &prompts.joint_output {
         Some(outputs) => lengths::write_joint(out, "prompt.synthetic.joint", &prompts.tokens, outputs),
         None => lengths::write(out, "prompt.synthetic.tokens", &prompts.tokens),
     }
-    if let Some(ids) = &prompts.ids {
+    if let Some(ids) = &prompts.ids() {
         out.put("prompt.synthetic.ids.min", ids.min);
         out.put("prompt.synthetic.ids.max", ids.max);
     }

@@ -100,7 +100,8 @@ fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let data = ["rows.jsonl", "problems.jsonl", "questions.csv", "test.jsonl", "train.jsonl"];
     let data = data.into_iter().chain(["quiz.jsonl", "totals.jsonl"]);
-    for name in data.chain(["client.pem", "client.key", "ca.pem", "tokenizer.json", "system.txt"]) {
+    for name in data.chain(["client.pem", "client.key", "ca.pem", "tokenizer.json", "system.txt", "book.txt"])
+    {
         std::fs::write(folder.path().join(name), "\"a prompt\"\n").unwrap();
     }
     let times = "{\"timestamp\": 0}\n{\"timestamp\": 40}\n{\"timestamp\": 90}\n";
@@ -243,7 +244,7 @@ fn naming_another_kind_replaces_the_kind_whole() {
     );
     let scenario = scenario.unwrap();
     assert_eq!(scenario.phases[1].load, Load::closed(8));
-    assert_eq!(scenario.workloads[1].prompt, PromptSource::Synthetic { words: 5 });
+    assert_eq!(scenario.workloads[1].prompt, PromptSource::Synthetic { words: 5, text: None });
     assert_eq!(
         scenario.target.endpoint,
         Endpoint::Sim { profile: ProfileSource::BuiltIn("8b-h100".to_owned()), faults: FaultPlan::default() }
@@ -480,6 +481,10 @@ fn a_resolved_scenario_has_every_default_and_no_secret() {
     delay_invalid = "10ms"
     delay_invalid_share = 0.1
     shared_reads = 0.2
+    sender_cpu = 0.8
+    clock_step = "10ms"
+    backlog = "16MiB"
+    memory = 0.5
     client_errors = 0.001
     rate_not_reached = 0.02
     few_answers = 36
@@ -543,7 +548,7 @@ proptest::proptest! {
         scenario.seed = Some(seed);
         scenario.target.model = Some(text.clone()).filter(|text| !text.trim().is_empty() && !text.contains(char::is_control));
         let workload = &mut scenario.workloads[0];
-        (workload.weight, workload.prompt) = (weight, PromptSource::Synthetic { words });
+        (workload.weight, workload.prompt) = (weight, PromptSource::Synthetic { words, text: None });
         workload.max_tokens = Distribution::uniform(tokens.into(), tokens.saturating_add(more).into()).unwrap();
         (workload.request.stream, workload.request.temperature) = (stream, temperature);
         if !stream {

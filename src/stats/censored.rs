@@ -5,7 +5,7 @@
 //! by taking each cut row as if it had ended when it was cut, and from above as if it had never ended. Where the two
 //! agree (no cut value lies at or below it) it stands; else it is empty, and its interval bounds it.
 
-use super::effective::{bound_count, dependence_where};
+use super::effective::bound_count;
 use super::interval::{Interval, ranks};
 use super::percentile::Percentile;
 use super::sample::Sample;
@@ -64,10 +64,8 @@ impl Bounded {
         let at_least = percentile.nearest_rank(&self.low.sorted);
         let value = at_least
             .filter(|value| value.is_finite() && percentile.nearest_rank(&self.high.sorted) == Some(*value));
-        let Some(limit) = at_least.filter(|_| bounded) else { return (value, Interval::NONE) };
-        // Whether a row lies beyond the percentile; all that are infinite do where it is infinite itself.
-        let beyond = |row: &f64| *row > limit || row.is_infinite();
-        let Some(tau) = dependence_where(&self.low.series, beyond) else { return (value, Interval::NONE) };
+        let tau = at_least.filter(|_| bounded).and_then(|_| self.low.dependence_beyond(percentile));
+        let Some(tau) = tau else { return (value, Interval::NONE) };
         let (low, high) = ranks(percentile, count, bound_count(self.low.series.len(), tau));
         let at =
             |sample: &Sample, rank: Option<u64>| sample.sorted.get(rank?.checked_sub(1)? as usize).copied();

@@ -48,6 +48,14 @@ pub enum FindingKind {
     ReadDelay,
     /// Reads brought several events at once.
     SharedReads,
+    /// The client's sender had little room left.
+    SenderCpu,
+    /// The time of day was set.
+    ClockStep,
+    /// Events waited to be taken in.
+    Backlog,
+    /// The client took much of the memory there is.
+    Memory,
     /// The client itself failed.
     ClientErrors,
     /// Fewer requests were sent than were due.
@@ -131,6 +139,8 @@ pub enum Measure {
     Times,
     /// Objectives.
     Objectives,
+    /// Bytes.
+    Bytes,
 }
 
 impl Measure {
@@ -142,6 +152,7 @@ impl Measure {
             Measure::Requests => "requests",
             Measure::Times => "times",
             Measure::Objectives => "objectives",
+            Measure::Bytes => "bytes",
         }
     }
 
@@ -154,6 +165,7 @@ impl Measure {
             Measure::Requests => format!("{value:.0} requests"),
             Measure::Times => format!("{value:.1} times"),
             Measure::Objectives => format!("{value:.0}"),
+            Measure::Bytes => format!("{:.1} MiB", value / f64::from(1 << 20)),
         }
     }
 }
@@ -197,6 +209,10 @@ impl FindingKind {
             FindingKind::LoopDelay => "loop_delay",
             FindingKind::ReadDelay => "read_delay",
             FindingKind::SharedReads => "shared_reads",
+            FindingKind::SenderCpu => "sender_cpu",
+            FindingKind::ClockStep => "clock_step",
+            FindingKind::Backlog => "backlog",
+            FindingKind::Memory => "memory",
             FindingKind::ClientErrors => "client_errors",
             FindingKind::RateNotReached => "rate_not_reached",
             FindingKind::Dropped => "dropped",
@@ -240,6 +256,7 @@ impl FindingKind {
             FindingKind::SendDelay
             | FindingKind::LoopDelay
             | FindingKind::ReadDelay
+            | FindingKind::ClockStep
             | FindingKind::ShardsApart => Measure::Ms,
             FindingKind::FewAnswers
             | FindingKind::Dependent
@@ -251,6 +268,7 @@ impl FindingKind {
             | FindingKind::StoppedByErrorsInARow => Measure::Requests,
             FindingKind::ShortWindow | FindingKind::StoppedOverSaturated => Measure::Times,
             FindingKind::Undetermined => Measure::Objectives,
+            FindingKind::Backlog => Measure::Bytes,
             _ => Measure::Share,
         }
     }
@@ -266,6 +284,12 @@ impl FindingKind {
             FindingKind::SharedReads => {
                 "only the last event of a read has its own time, and gaps are those of reads"
             }
+            FindingKind::SenderCpu => "little more load and its delays show in every time it takes",
+            FindingKind::ClockStep => {
+                "latencies stand, which no time of day enters; times cannot be laid beside logs or other machines"
+            }
+            FindingKind::Backlog => "results, progress and stop rules came behind what happened",
+            FindingKind::Memory => "a longer run may be killed, and a server beside it is short of memory",
             FindingKind::ClientErrors => "failures of the client are not failures of the server",
             FindingKind::RateNotReached => "figures hold for the rate achieved, not for the one asked for",
             FindingKind::Dropped => {
@@ -324,9 +348,17 @@ impl FindingKind {
             FindingKind::SendDelay
             | FindingKind::LoopDelay
             | FindingKind::ReadDelay
-            | FindingKind::SharedReads => {
+            | FindingKind::SharedReads
+            | FindingKind::SenderCpu => {
                 "free the client's CPU, lower the load, or split it over machines with --shard"
             }
+            FindingKind::ClockStep => {
+                "let the machine's clock settle before a run, and have it slewed instead of set"
+            }
+            FindingKind::Backlog => {
+                "write to a faster disk with --out, turn results.chunks and results.responses off, or split the load"
+            }
+            FindingKind::Memory => "run shorter, or split the load over machines with --shard",
             FindingKind::ClientErrors => {
                 "see column `error` of requests.csv: descriptors, ports, or a file that could not be read"
             }
@@ -406,6 +438,18 @@ impl fmt::Display for Finding {
             }
             FindingKind::SharedReads => {
                 write!(f, "{measured} of reads brought several events (limit {threshold})")
+            }
+            FindingKind::SenderCpu => {
+                write!(f, "the client's sender was at work for {measured} of the time (limit {threshold})")
+            }
+            FindingKind::ClockStep => {
+                write!(f, "the time of day was set by {measured} (limit {threshold})")
+            }
+            FindingKind::Backlog => {
+                write!(f, "up to {measured} of events waited to be taken in (limit {threshold})")
+            }
+            FindingKind::Memory => {
+                write!(f, "the client came to {measured} of the memory there is (limit {threshold})")
             }
             FindingKind::ClientErrors => {
                 write!(f, "{count} requests ({measured}) failed in the client itself (limit {threshold})")

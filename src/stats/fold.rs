@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::censored::{Bounded, Reached};
+use super::client::ClientFigures;
 use super::effective::{BLOCKS, block_dispersion, dependence_where, effective_count};
 use super::histogram::{Bucket, Histogram};
 use super::interval::{Interval, of_rate, of_share};
@@ -341,8 +342,14 @@ impl Fold {
         let mut figures = Figures {
             phase: phase.setup.name.clone(),
             open_loop: phase.setup.open_loop,
-            send_delay_p99_ms: rank_of("send_delay", Percentile::P99),
-            loop_delay_p99_ms: None,
+            client: ClientFigures {
+                send_delay_p99_ms: rank_of("send_delay", Percentile::P99),
+                read_delay_p99_ms: read_delay(&scope).map(Micros::as_ms),
+                reads: scope.tallies().map(|tally| tally.reads.bearing).sum(),
+                shared_reads: scope.tallies().map(|tally| tally.reads.shared).sum(),
+                clamped_stamps: scope.tallies().map(|tally| tally.reads.clamped).sum(),
+                ..ClientFigures::default()
+            },
             ttft_p50_ms: Percentile::P50.nearest_rank(&ttft.sorted),
             offered_per_s: scope.rate(Rate::Offered).value,
             achieved_per_s: scope.rate(Rate::Achieved).value,
@@ -361,10 +368,6 @@ impl Fold {
             zero_gaps: 0,
             uncounted: scope.uncounted_requests().count,
             slo_unmeasurable: scope.tallies().map(|tally| tally.slo_unmeasurable).sum(),
-            reads: scope.tallies().map(|tally| tally.reads.bearing).sum(),
-            shared_reads: scope.tallies().map(|tally| tally.reads.shared).sum(),
-            clamped_stamps: scope.tallies().map(|tally| tally.reads.clamped).sum(),
-            read_delay_p99_ms: read_delay(&scope).map(Micros::as_ms),
             repeated: scope.tallies().map(|tally| tally.repeated).sum(),
             beyond_context: scope.tallies().map(|tally| tally.beyond_context).sum(),
             effective_answers: effective_answers(&ttft),
@@ -497,7 +500,7 @@ fn values_of(scope: &Scope<'_>, place: usize, metric: &Metric) -> Vec<Value> {
             let counts = scope.measured();
             let one = |outcome: Outcome| {
                 if counts.of(outcome) == 0 {
-                    return share(outcome.name(), &vec![false; all.len()], bounded);
+                    return none_of(outcome.name(), all.len(), bounded);
                 }
                 let is_it = |row: &Kept| row.outcome == outcome;
                 let flags =
@@ -507,7 +510,11 @@ fn values_of(scope: &Scope<'_>, place: usize, metric: &Metric) -> Vec<Value> {
             [share("value", &all, bounded)].into_iter().chain(failing_outcomes().map(one)).collect()
         }
         Source::FinishShares => {
+            let ok = scope.measured().of(Outcome::Ok) as usize;
             let one = |(name, reason): (&'static str, FinishReason)| {
+                if scope.tallies().all(|tally| tally.finished(reason) == 0) {
+                    return none_of(name, ok, bounded);
+                }
                 let is_it = |row: &Kept| row.finish_reason == reason;
                 let flags = scope.flags(|row, _| (row.outcome == Outcome::Ok).then_some(is_it(row)));
                 share(name, &flags, bounded)
@@ -515,6 +522,10 @@ fn values_of(scope: &Scope<'_>, place: usize, metric: &Metric) -> Vec<Value> {
             FinishReason::ALL.into_iter().map(one).collect()
         }
         Source::Accuracy => {
+            if scope.tallies().all(|tally| tally.checked.is_empty()) {
+                let names = std::iter::once("value").chain(FinishReason::ALL.map(|(name, _)| name));
+                return names.map(|name| none_of(name, 0, bounded)).collect();
+            }
             let is_right = |row: &Kept| row.verdict.map(|verdict| verdict == Verdict::Right);
             let one = |(name, reason): (&'static str, FinishReason)| {
                 let flags = scope.flags(|row, _| is_right(row).filter(|_| row.finish_reason == reason));
@@ -537,6 +548,11 @@ fn values_of(scope: &Scope<'_>, place: usize, metric: &Metric) -> Vec<Value> {
             FinishReason::ALL.into_iter().map(|(name, reason)| plain((name, count(reason)))).collect()
         }
     }
+}
+
+/// The share of something that none of so many is: most of what could happen does not, and rows are many.
+fn none_of(statistic: &'static str, count: usize, bounded: bool) -> Value {
+    share(statistic, &vec![false; count], bounded)
 }
 
 fn share(statistic: &'static str, flags: &[bool], bounded: bool) -> Value {

@@ -62,6 +62,11 @@ fn last_where(end: u64, holds: impl Fn(u64) -> bool) -> Option<u64> {
 pub fn of_percentile(percentile: Percentile, series: &[f64], sorted: &[f64]) -> Interval {
     let Some(value) = percentile.nearest_rank(sorted) else { return Interval::NONE };
     let Some(tau) = dependence_where(series, |other| *other > value) else { return Interval::NONE };
+    of_percentile_alike(percentile, sorted, tau)
+}
+
+/// The same of ascending values whose dependence at that percentile is τ.
+pub(super) fn of_percentile_alike(percentile: Percentile, sorted: &[f64], tau: f64) -> Interval {
     let (low, high) = ranks(percentile, sorted.len() as u64, bound_count(sorted.len(), tau));
     let at = |rank: Option<u64>| sorted.get(rank?.checked_sub(1)? as usize).copied();
     Interval { low: at(low), high: at(high) }
@@ -82,10 +87,11 @@ pub fn of_share(series: &[bool]) -> Interval {
     if count == 0 {
         return Interval::NONE;
     }
-    let worth = match dependence_where(series, |hit| *hit) {
-        _ if hits == 0 || hits == count => count as f64,
-        Some(tau) => bound_count(count, tau),
-        None => return Interval::NONE,
+    let worth = if hits == 0 || hits == count {
+        count as f64
+    } else {
+        let Some(tau) = dependence_where(series, |hit| *hit) else { return Interval::NONE };
+        bound_count(count, tau)
     };
     let interval = wilson(hits as f64 / count as f64, worth);
     // Exact where rounding would leave a trace.

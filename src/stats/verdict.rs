@@ -3,14 +3,13 @@
 //! [`judge`] compares plain figures of a phase with [`Thresholds`] and returns findings; the worst of them is the
 //! verdict of the run.
 
+mod judge;
+
+pub use super::client::ClientFigures;
 pub use super::finding::{Finding, FindingKind, Severity};
 pub use super::tally::{Hits, Lengths};
 pub use super::thresholds::Thresholds;
-
-/// Share of prompt tokens that could be cached from which it matters whether they are.
-const ELIGIBLE_SHARE: f64 = 0.1;
-/// Gaps, or reads, from which a share of them means anything.
-const FEWEST_GAPS: u64 = 20;
+pub use judge::judge;
 
 /// What is known of one phase, over its measured rows; `None` where unknown.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -19,10 +18,8 @@ pub struct Figures {
     pub phase: String,
     /// Whether requests come at their own times, whatever the server does.
     pub open_loop: bool,
-    /// p99 of lag − held.
-    pub send_delay_p99_ms: Option<f64>,
-    /// p99 of how late the sender's event loop woke.
-    pub loop_delay_p99_ms: Option<f64>,
+    /// How the client itself fared.
+    pub client: ClientFigures,
     /// Median TTFT.
     pub ttft_p50_ms: Option<f64>,
     /// Rate of requests due.
@@ -59,14 +56,6 @@ pub struct Figures {
     pub uncounted: u64,
     /// Answers not good because a limited metric could not be measured.
     pub slo_unmeasurable: u64,
-    /// Reads that completed an event with tokens.
-    pub reads: u64,
-    /// Those of them that completed more than one.
-    pub shared_reads: u64,
-    /// Kernel stamps that were missing or impossible, and were replaced by the nearest possible time.
-    pub clamped_stamps: u64,
-    /// p99 over rows of the longest time that bytes lay in the kernel before they were read; `None` without kernel stamps.
-    pub read_delay_p99_ms: Option<f64>,
     /// Those that asked a row of a data set which was asked before.
     pub repeated: u64,
     /// Requests skipped, measured or not, because their conversations would have passed their context.
@@ -111,187 +100,27 @@ impl Verdict {
     }
 }
 
-/// What speaks against the figures of a phase. With a `simulated` server, whose time is not the world's, the
-/// client's delays are worth a warning only.
-pub fn judge(figures: &Figures, limits: &Thresholds, simulated: bool) -> Vec<Finding> {
-    let finding = |kind, severity, measured, threshold, count| Finding {
-        kind,
-        severity,
-        phase: figures.phase.clone(),
-        measured,
-        threshold,
-        count,
-    };
-    let delay = |kind, delay: Option<f64>| {
-        let (severity, limit) = judge_delay(delay?, figures.ttft_p50_ms, limits)?;
-        let severity = if simulated { Severity::Warning } else { severity };
-        Some(finding(kind, severity, delay?, limit, 0))
-    };
-    let warn_over = |kind, part: u64, whole: u64, limit: f64| {
-        let share = share(part, whole)?;
-        (share > limit).then(|| finding(kind, Severity::Warning, share, limit, part))
-    };
-    let lengths = |kind, lengths: Lengths, limit: f64| {
-        let deviation = lengths.deviation().filter(|deviation| *deviation > limit)?;
-        Some(finding(kind, Severity::Warning, deviation, limit, 0))
-    };
-    let some_rows =
-        |kind, rows: u64| (rows > 0).then(|| finding(kind, Severity::Warning, rows as f64, 0.0, rows));
-    let client_errors = share(figures.client_errors, figures.measured)
-        .filter(|share| *share > limits.client_errors)
-        .map(|share| {
-            finding(
-                FindingKind::ClientErrors,
-                Severity::Invalid,
-                share,
-                limits.client_errors,
-                figures.client_errors,
-            )
-        });
-    let few = (figures.ok < limits.few_answers).then(|| {
-        let (ok, fewest) = (figures.ok as f64, limits.few_answers as f64);
-        finding(FindingKind::FewAnswers, Severity::Insufficient, ok, fewest, figures.ok)
-    });
-    let dependent = figures
-        .effective_answers
-        .filter(|worth| *worth < limits.few_answers as f64 && few.is_none())
-        .map(|worth| {
-            finding(
-                FindingKind::Dependent,
-                Severity::Insufficient,
-                worth.floor(),
-                limits.few_answers as f64,
-                figures.ok,
-            )
-        });
-    let graded = |kind, part: u64, whole: u64, warning: f64, insufficient: f64| {
-        let share = share(part, whole)?;
-        let (severity, limit) = match share {
-            over if over > insufficient => (Severity::Insufficient, insufficient),
-            over if over > warning => (Severity::Warning, warning),
-            _ => return None,
-        };
-        Some(finding(kind, severity, share, limit, part))
-    };
-    let growing =
-        figures.growth.filter(|growth| figures.open_loop && *growth > limits.growing).map(|growth| {
-            // Nothing in flight at first: any number of times would be as true.
-            finding(FindingKind::Growing, Severity::Insufficient, growth.min(1e3), limits.growing, 0)
-        });
-    let short =
-        figures.window_ms.zip(figures.e2e_p50_ms).filter(|(_, e2e)| *e2e > 0.0).and_then(|(window, e2e)| {
-            let times = window / e2e;
-            (times < limits.short_window)
-                .then(|| finding(FindingKind::ShortWindow, Severity::Warning, times, limits.short_window, 0))
-        });
-    let failed = figures.decided.saturating_sub(figures.ok + figures.dropped);
-    let bursts = (figures.gaps >= FEWEST_GAPS)
-        .then(|| warn_over(FindingKind::Bursts, figures.zero_gaps, figures.gaps, limits.bursts));
-    let shared_reads = (figures.reads >= FEWEST_GAPS).then(|| {
-        warn_over(FindingKind::SharedReads, figures.shared_reads, figures.reads, limits.shared_reads)
-    });
-    // What was dropped has a finding of its own.
-    let dropped = share(figures.dropped, figures.measured).unwrap_or(0.0);
-    let shortfall =
-        shortfall(figures).filter(|share| *share - dropped > limits.rate_not_reached).map(|share| {
-            finding(
-                FindingKind::RateNotReached,
-                Severity::Warning,
-                share,
-                limits.rate_not_reached,
-                figures.held,
-            )
-        });
-    // Where every answer runs into the limit, the limit is the length that was meant.
-    let some_end_by_themselves = figures.truncated_answers < figures.free_answers;
-    let truncated = some_end_by_themselves.then(|| {
-        warn_over(FindingKind::Truncated, figures.truncated_answers, figures.free_answers, limits.truncated)
-    });
-    let hits = figures.hits;
-    let strange_hits = share(hits.strange_tokens, hits.prompt_tokens)
-        .filter(|share| *share > limits.strange_hits)
-        .map(|share| {
-            finding(
-                FindingKind::StrangeHits,
-                Severity::Warning,
-                share,
-                limits.strange_hits,
-                hits.strange_rows,
-            )
-        });
-    let is_cacheable =
-        share(hits.eligible_tokens, hits.prompt_tokens).is_some_and(|share| share > ELIGIBLE_SHARE);
-    let cache_unused = share(hits.cached_tokens, hits.eligible_tokens)
-        .filter(|share| is_cacheable && *share < limits.cache_unused)
-        .map(|share| finding(FindingKind::CacheUnused, Severity::Warning, share, limits.cache_unused, 0));
-    let found = [
-        client_errors,
-        delay(FindingKind::SendDelay, figures.send_delay_p99_ms),
-        delay(FindingKind::LoopDelay, figures.loop_delay_p99_ms),
-        delay(FindingKind::ReadDelay, figures.read_delay_p99_ms),
-        few,
-        dependent,
-        growing,
-        graded(
-            FindingKind::Unfinished,
-            figures.cut,
-            figures.measured,
-            limits.unfinished,
-            limits.unfinished_insufficient,
-        ),
-        graded(FindingKind::Failed, failed, figures.decided, limits.failed, limits.failed_insufficient),
-        short,
-        warn_over(FindingKind::Dropped, figures.dropped, figures.measured, 0.0),
-        shortfall,
-        lengths(FindingKind::PromptLength, figures.prompt_lengths, limits.prompt_length),
-        lengths(FindingKind::OutputLength, figures.output_lengths, limits.output_length),
-        truncated.flatten(),
-        warn_over(FindingKind::RepeatedRows, figures.repeated, figures.measured, limits.repeated_rows),
-        strange_hits,
-        cache_unused,
-        shared_reads.flatten(),
-        bursts.flatten(),
-        some_rows(FindingKind::Uncounted, figures.uncounted),
-        some_rows(FindingKind::SloUnmeasurable, figures.slo_unmeasurable),
-        some_rows(FindingKind::ContextFull, figures.beyond_context),
-    ];
-    found.into_iter().flatten().collect()
-}
-
-/// How much of what was due was not sent; `None` in a closed loop, where the server sets the pace.
-fn shortfall(figures: &Figures) -> Option<f64> {
-    let offered = figures.offered_per_s.filter(|offered| figures.open_loop && *offered > 0.0)?;
-    Some(1.0 - figures.achieved_per_s? / offered)
-}
-
-/// Weight of an own delay against the latency measured, and the limit it is over. Without any TTFT there is
-/// nothing that it could spoil but the schedule.
-fn judge_delay(delay_ms: f64, ttft_ms: Option<f64>, limits: &Thresholds) -> Option<(Severity, f64)> {
-    let ttft = ttft_ms.unwrap_or(0.0);
-    let invalid = limits.delay_invalid_ms.max(ttft * limits.delay_invalid_share);
-    let warning = limits.delay_ms.max(ttft * limits.delay_share);
-    match delay_ms {
-        over if over > invalid => Some((Severity::Invalid, invalid)),
-        over if over > warning => Some((Severity::Warning, warning)),
-        _ => None,
-    }
-}
-
-fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn client() -> ClientFigures {
+        ClientFigures {
+            send_delay_p99_ms: Some(0.2),
+            loop_delay_p99_ms: Some(0.1),
+            sender_cpu_share: Some(0.3),
+            backlog_peak_bytes: Some(1 << 20),
+            memory_share: Some(0.01),
+            ..ClientFigures::default()
+        }
+    }
 
     /// A phase with nothing to say against it.
     fn sound() -> Figures {
         Figures {
             phase: "steady".to_owned(),
             open_loop: true,
-            send_delay_p99_ms: Some(0.2),
-            loop_delay_p99_ms: Some(0.1),
+            client: client(),
             ttft_p50_ms: Some(100.0),
             offered_per_s: Some(10.0),
             achieved_per_s: Some(10.0),
@@ -319,30 +148,87 @@ mod tests {
     #[test]
     fn each_fault_has_its_finding_and_weight() {
         let share = |planned, real| Lengths { planned, real };
-        let cases: [(&str, Figures, &str); 34] = [
+        let cases: [(&str, Figures, &str); 41] = [
+            (
+                "c068: the time of day was set back by 5 s",
+                Figures { client: ClientFigures { clock_step_ms: Some(5_000.0), ..client() }, ..sound() },
+                "clock_step warning",
+            ),
+            (
+                "a buffer on the way, read by a client that is on time",
+                Figures {
+                    client: ClientFigures { reads: 100, shared_reads: 90, ..client() },
+                    gaps: 600,
+                    zero_gaps: 500,
+                    ..sound()
+                },
+                "bursts warning",
+            ),
+            (
+                "a client that is late to read what came one by one",
+                Figures {
+                    client: ClientFigures {
+                        read_delay_p99_ms: Some(12.0),
+                        reads: 100,
+                        shared_reads: 90,
+                        ..client()
+                    },
+                    gaps: 600,
+                    zero_gaps: 500,
+                    ..sound()
+                },
+                "read_delay invalid, shared_reads warning",
+            ),
+            (
+                "a queue that grows has no independent answers, and that is no news",
+                Figures { growth: Some(1.0), effective_answers: Some(5.0), ..sound() },
+                "growing insufficient",
+            ),
+            (
+                "the sender at work for nine tenths of the time",
+                Figures { client: ClientFigures { sender_cpu_share: Some(0.9), ..client() }, ..sound() },
+                "sender_cpu warning",
+            ),
+            (
+                "20 MiB of events that waited",
+                Figures {
+                    client: ClientFigures { backlog_peak_bytes: Some(20 << 20), ..client() },
+                    ..sound()
+                },
+                "backlog warning",
+            ),
+            (
+                "three fifths of the machine's memory",
+                Figures { client: ClientFigures { memory_share: Some(0.6), ..client() }, ..sound() },
+                "memory warning",
+            ),
             (
                 "bytes lay for 12 % of TTFT",
-                Figures { read_delay_p99_ms: Some(12.0), ..sound() },
+                Figures { client: ClientFigures { read_delay_p99_ms: Some(12.0), ..client() }, ..sound() },
                 "read_delay invalid",
             ),
             (
                 "each third read brought several events",
-                Figures { reads: 900, shared_reads: 300, ..sound() },
+                Figures { client: ClientFigures { reads: 900, shared_reads: 300, ..client() }, ..sound() },
                 "shared_reads warning",
             ),
             (
                 "a delay of 6 % of TTFT",
-                Figures { send_delay_p99_ms: Some(6.0), ..sound() },
+                Figures { client: ClientFigures { send_delay_p99_ms: Some(6.0), ..client() }, ..sound() },
                 "send_delay warning",
             ),
             (
                 "a delay of 12 % of TTFT",
-                Figures { send_delay_p99_ms: Some(12.0), ..sound() },
+                Figures { client: ClientFigures { send_delay_p99_ms: Some(12.0), ..client() }, ..sound() },
                 "send_delay invalid",
             ),
             (
                 "2 ms beside a TTFT of 1 ms",
-                Figures { loop_delay_p99_ms: Some(2.0), ttft_p50_ms: Some(1.0), ..sound() },
+                Figures {
+                    client: ClientFigures { loop_delay_p99_ms: Some(2.0), ..client() },
+                    ttft_p50_ms: Some(1.0),
+                    ..sound()
+                },
                 "loop_delay warning",
             ),
             ("1 of 1,000 failed in the client", Figures { client_errors: 1, ..sound() }, ""),
@@ -513,7 +399,14 @@ mod tests {
 
     #[test]
     fn delays_beside_a_simulated_server_are_warnings() {
-        let figures = Figures { send_delay_p99_ms: Some(500.0), loop_delay_p99_ms: Some(500.0), ..sound() };
+        let figures = Figures {
+            client: ClientFigures {
+                send_delay_p99_ms: Some(500.0),
+                loop_delay_p99_ms: Some(500.0),
+                ..client()
+            },
+            ..sound()
+        };
         assert_eq!(Verdict::of(&judge(&figures, &Thresholds::default(), false)), Verdict::Invalid);
         assert_eq!(Verdict::of(&judge(&figures, &Thresholds::default(), true)), Verdict::Valid);
         assert_eq!(judge(&figures, &Thresholds::default(), true).len(), 2);
@@ -527,7 +420,7 @@ mod tests {
     #[test]
     fn findings_say_what_was_found_and_what_it_means() {
         let figures = Figures {
-            send_delay_p99_ms: Some(12.34),
+            client: ClientFigures { send_delay_p99_ms: Some(12.34), ..client() },
             achieved_per_s: Some(8.0),
             dropped: 88,
             held: 12,

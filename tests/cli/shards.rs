@@ -20,6 +20,14 @@ output.max_tokens.uniform = { min = 2, max = 12 }
 name = "steady"
 duration = "3s"
 load.poisson = "40/s"
+
+[server]
+metrics = "/metrics"
+every = "500ms"
+
+[results]
+chunks = true
+responses = true
 "#;
 
 #[test]
@@ -73,10 +81,27 @@ fn three_processes_are_joined_to_one_result() {
         whole.rows("timeline.csv").iter().map(|row| row["offered"].parse::<u64>().unwrap()).sum();
     assert_eq!(offered, rows.len() as u64);
 
+    let parts: Vec<_> = (0..3).map(|shard| Results::at(sandbox.path(&format!("part-{shard}")))).collect();
+    assert!(
+        whole.text("server.csv").lines().count() > 3
+            && whole.text("server.csv") == parts[0].text("server.csv")
+    );
+    let lines = |results: &Results, file: &str| results.text(file).lines().count();
+    let header = 1;
+    let chunks: usize = parts.iter().map(|part| lines(part, "chunks.csv") - header).sum();
+    assert_eq!(lines(&whole, "chunks.csv") - header, chunks);
+    assert_eq!(
+        lines(&whole, "responses.jsonl"),
+        parts.iter().map(|part| lines(part, "responses.jsonl")).sum::<usize>()
+    );
+    let analysis = whole.text("analysis.csv");
+    assert!(analysis.contains("\nkv_capacity,") && ended.out.contains("not identifiable"), "{analysis}");
+
     let written = whole.text("summary.csv");
     let told = sandbox.tonnage(&["report", "whole", "--csv"]).expect(0);
     assert_eq!(told.out.trim_end(), written.trim_end(), "report rebuilds it to the last digit");
     assert!(whole.text("report.html").contains("shard 0/3 on "));
+    assert_eq!(whole.text("analysis.csv"), analysis, "and so the analysis");
     sandbox.tonnage(&["compare", "whole", "whole"]).expect(0);
     assert!(TABLES.iter().all(|table| sandbox.has(&format!("whole/{table}"))));
 

@@ -54,6 +54,24 @@ fn parallel(requests: u64) -> Play {
 }
 
 #[test]
+fn c049_usage_is_asked_for_and_is_the_count_where_it_comes_only_then() {
+    let stage =
+        Stage::chat("output.max_tokens = 512\n[[phase]]\nname = \"p\"\nrequests = 3\nload.closed = 1\n");
+    let play = stage.scripted(|asked| {
+        let mut answer = Answer::new();
+        for token in 0..24 {
+            answer = answer.at(ms(50 + 5 * token)).token();
+        }
+        let ended = answer.finish("stop");
+        match asked.body["stream_options"]["include_usage"].as_bool() {
+            Some(true) => ended.usage(7, 24).done(),
+            _ => ended.done(),
+        }
+    });
+    assert_eq!((play.column("output_tokens"), play.column("tpot_ms")), (vec!["24"; 3], vec!["5.000"; 3]));
+}
+
+#[test]
 fn c058_c066_throughput_is_tokens_over_the_time_from_first_send_to_last_output() {
     let (one, four) = (parallel(1), parallel(4));
     assert_eq!(one.figure("p", "output_throughput", "value"), Some(20.0));

@@ -32,13 +32,13 @@ fn folders(parts: &[Play]) -> Vec<PathBuf> {
 /// Joins them; with the folder that holds the result.
 fn joined(parts: &[Play]) -> (Folder, TempDir) {
     let out = tempfile::tempdir().unwrap();
-    let whole = merge(&folders(parts), &out.path().join("whole")).unwrap();
+    let whole = merge(&folders(parts), &out.path().join("whole"), |_| ()).unwrap();
     (whole, out)
 }
 
 fn refused(folders: &[PathBuf]) -> String {
     let out = tempfile::tempdir().unwrap();
-    let error = merge(folders, &out.path().join("whole")).err().unwrap();
+    let error = merge(folders, &out.path().join("whole"), |_| ()).err().unwrap();
     assert!(matches!(error, MergeError::Unfit(_)), "{error}");
     assert!(!out.path().join("whole").exists(), "nothing is begun");
     error.to_string().replace(folders[0].to_str().unwrap(), "A").replace(folders[1].to_str().unwrap(), "B")

@@ -15,15 +15,15 @@ use tonnage::clock::Clock;
 use tonnage::collect::{Collected, Collector, PhaseCourse};
 use tonnage::dataset::tokenizer::Tokenizer;
 use tonnage::dataset::{self, Dataset};
-use tonnage::plan::compose::{ContextLimit, Form, Measure, Prompts, Salt, System};
+use tonnage::plan::compose::{Form, Measure, Prompts, Salt, Stuff, System};
 use tonnage::plan::composer::Composer;
 use tonnage::plan::shard::Shard;
 use tonnage::plan::{Plan, row_orders};
 use tonnage::protocol::BodyOptions;
 use tonnage::record::{EndedBy, Event};
 use tonnage::results::manifest::{
-    ClientEntry, ClockKind, FORMAT, LeftOut, Manifest, PhaseEntry, ServerEntry, State, Timeouts,
-    VerdictEntry, WorkloadEntry,
+    ClockKind, FORMAT, LeftOut, Manifest, PhaseEntry, ServerEntry, State, Timeouts, VerdictEntry,
+    WorkloadEntry,
 };
 use tonnage::results::{Place, Writer};
 use tonnage::run::ahead::Source;
@@ -52,6 +52,8 @@ pub(crate) struct Stage {
     stops: Vec<(Duration, Stop)>,
     shard: Shard,
     tokenizer: Option<Arc<Tokenizer>>,
+    is_late: bool,
+    own: fn(&mut Collector),
 }
 
 /// A run that was made.
@@ -116,6 +118,8 @@ impl Stage {
             stops: Vec::new(),
             shard: Shard::WHOLE,
             tokenizer: None,
+            is_late: false,
+            own: |_| (),
         }
     }
 
@@ -145,6 +149,18 @@ impl Stage {
     /// Lets the clock go on for so long before the run.
     pub(crate) fn lead_in(mut self, lead_in: Duration) -> Stage {
         self.lead_in = lead_in;
+        self
+    }
+
+    /// Begins only after the lead-in, though it was to begin before it: what is due meanwhile goes out late.
+    pub(crate) fn late(mut self) -> Stage {
+        self.is_late = true;
+        self
+    }
+
+    /// Tells the collector, at the end of the run, how the client itself fared.
+    pub(crate) fn own(mut self, own: fn(&mut Collector)) -> Stage {
+        self.own = own;
         self
     }
 
@@ -188,11 +204,13 @@ impl Stage {
         let forms = scenario.workloads.iter().zip(&datasets).map(|(workload, dataset)| Form {
             workload: workload.name.clone(),
             prompts: match (&workload.prompt, dataset) {
-                (PromptSource::Synthetic { words }, _) => Prompts::Synthetic { words: *words },
+                (PromptSource::Synthetic { words, .. }, _) => {
+                    Prompts::Synthetic { words: *words, passage: None }
+                }
                 (PromptSource::Needle(form), _) => Prompts::Needle(form.into()),
                 (PromptSource::Tokens(prompts), _) => {
                     let prefix_tokens = prompts.shared_prefix.map_or(0, |prefix| prefix.tokens);
-                    Prompts::Tokens { prefix_tokens, ids: prompts.ids }
+                    Prompts::Tokens { prefix_tokens, of: prompts.ids().map_or(Stuff::Words, Stuff::Ids) }
                 }
                 (_, dataset) => Prompts::Rows(Arc::clone(&dataset.as_ref().unwrap().1)),
             },
@@ -204,11 +222,8 @@ impl Stage {
             measure: Some(Measure { overhead_tokens: TEMPLATE_TOKENS_PER_MESSAGE, ..Measure::words() }),
             cache: workload.cache,
             history: workload.history(dataset.as_ref().map(|(_, dataset)| &**dataset)),
-            context: workload
-                .session
-                .as_ref()
-                .and_then(|session| session.max_context)
-                .map(|tokens| ContextLimit { tokens, tokenizer: self.tokenizer.clone() }),
+            context: workload.session.as_ref().and_then(|session| session.max_context),
+            tokenizer: self.tokenizer.clone(),
             options: BodyOptions {
                 model: "m".to_owned(),
                 stream: workload.request.stream,
@@ -243,13 +258,24 @@ impl Stage {
 
     /// Plays against the simulated server.
     pub(crate) fn simulated(&self, profile: Profile) -> Play {
+        self.simulated_with(profile, Options::default(), 1)
+    }
+
+    /// The same with a server of these options, so many times one after the other; returns the last.
+    pub(crate) fn simulated_with(&self, profile: Profile, options: Options, times: usize) -> Play {
         Clock::run_virtual(|clock| async move {
-            let options = Options { model: Some("m".to_owned()), ..Options::default() };
-            let server = Server::new(clock.clone(), profile, options);
-            self.play(clock, move |stream| {
-                tokio::task::spawn_local(server.serve(stream));
-            })
-            .await
+            let options = Options { model: Some("m".to_owned()), ..options };
+            let server = Rc::new(Server::new(clock.clone(), profile, options));
+            let play = || {
+                let server = Rc::clone(&server);
+                self.play(clock.clone(), move |stream| {
+                    tokio::task::spawn_local(server.serve(stream));
+                })
+            };
+            for _ in 1..times {
+                play().await;
+            }
+            play().await
         })
         .unwrap()
     }
@@ -308,14 +334,15 @@ impl Stage {
             max_in_flight: 10_000,
             seed: Seed(scenario.seed.unwrap()),
             shard: self.shard,
-            start_at: None,
+            start_at: self.is_late.then_some(Nanos::ZERO),
             origin: None,
             stop,
         };
         let mut source = Source::inline(self.composer(&scenario));
         let (ending, origin) = run.run(&mut source).await;
         drop(run);
-        let (events, collector) = Rc::into_inner(desk).expect("no request is left over").into_inner();
+        let (events, mut collector) = Rc::into_inner(desk).expect("no request is left over").into_inner();
+        (self.own)(&mut collector);
         let collected = collector.finish(ending != Ending::Complete, true);
         Play::new(ending, origin, events, collected, manifest, results)
     }
@@ -341,7 +368,7 @@ impl Play {
             entry.window_end_s = course.and_then(|course| course.window_end).map(|at| at.as_s());
             let counts = fold.outcomes(index).into_iter();
             entry.requests = counts.map(|(name, count)| (name.to_owned(), count)).collect();
-            entry.client = figures.iter().find(|known| known.phase == entry.name).map(ClientEntry::from);
+            entry.client = figures.iter().find(|known| known.phase == entry.name).map(|known| known.client);
         }
         manifest.state = State::Complete;
         manifest.verdict = Some(VerdictEntry::new(&findings, true));

@@ -78,14 +78,8 @@ struct Side<'a> {
 
 /// Tokens asked for of an answer, on average.
 fn mean_answer(workload: &Workload, set: Option<&Dataset>) -> f64 {
-    let stated = set.filter(|_| workload.uses_output_tokens()).map(Dataset::lengths);
-    match stated.filter(|lengths| !lengths.is_empty()) {
-        Some(lengths) => {
-            let sum: f64 = lengths.iter().filter_map(|lengths| lengths.output).map(f64::from).sum();
-            sum / lengths.len() as f64
-        }
-        None => workload.max_tokens.mean(),
-    }
+    let stated = set.filter(|_| workload.uses_output_tokens()).and_then(Dataset::mean_output_tokens);
+    stated.unwrap_or_else(|| workload.max_tokens.mean())
 }
 
 /// Tokens of a prompt, or of what a turn adds, on average; `None` where they are not planned in tokens.

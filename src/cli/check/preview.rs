@@ -126,7 +126,7 @@ impl Preview {
         let workloads = scenario.workloads.iter().zip(datasets).enumerate();
         let workloads = workloads.map(|(index, (workload, dataset))| {
             let (prompt_words, prompt_characters) = match (&workload.prompt, dataset) {
-                (PromptSource::Synthetic { words }, _) => (Some(Lengths::all(*words)), None),
+                (PromptSource::Synthetic { words, .. }, _) => (Some(Lengths::all(*words)), None),
                 (PromptSource::Dataset(_), Some(dataset)) => of_rows(workload, dataset),
                 (PromptSource::Tokens(_) | PromptSource::Needle(_), _) | (PromptSource::Dataset(_), None) => {
                     (None, None)

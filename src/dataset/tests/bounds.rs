@@ -9,8 +9,8 @@ const WORDS: &str = r#"{"version": "1.0", "truncation": null, "padding": null, "
 
 fn bounded(rows: &[u8], min: u64, max: u64, tokenizer: Option<&Path>) -> Result<Dataset, ScanError> {
     let rows = file(rows);
-    let bounds = PromptBounds { min, max, tokenizer: tokenizer.map(Path::to_owned) };
-    Dataset::scan(&Source { bounds: Some(bounds), ..source(rows.path(), None) })
+    let (bounds, tokenizer) = (Some(PromptBounds { min, max }), tokenizer.map(Path::to_owned));
+    Dataset::scan(&Source { bounds, tokenizer, ..source(rows.path(), None) })
 }
 
 fn left_out(dataset: &Dataset) -> Vec<(SkipReason, u64, Vec<u64>)> {

@@ -11,13 +11,14 @@ fn turn(request: u64, group: u32, tokens: u32) -> Turn {
 fn form(prompts: Prompts, system: System, cache: CachePolicy) -> Form {
     let options = BodyOptions::default();
     let (workload, history) = ("chat".to_owned(), History::None);
-    let (measure, context) = (Some(Measure { overhead_tokens: 4, ..Measure::words() }), None);
+    let measure = Some(Measure { overhead_tokens: 4, ..Measure::words() });
+    let (context, tokenizer) = (None, None);
     let (checks, compares) = (false, false);
-    Form { workload, prompts, system, measure, cache, history, context, options, checks, compares }
+    Form { workload, prompts, system, measure, cache, history, context, tokenizer, options, checks, compares }
 }
 
 fn tokens(prefix_tokens: u64) -> Prompts {
-    Prompts::Tokens { prefix_tokens, ids: None }
+    Prompts::Tokens { prefix_tokens, of: Stuff::Words }
 }
 
 /// The words of a request, of every message.
@@ -35,7 +36,7 @@ fn common(one: &[String], other: &[String]) -> usize {
 #[test]
 fn a_prompt_has_exactly_its_words() {
     for words in [1, 2, 500] {
-        let form = form(Prompts::Synthetic { words }, System::None, CachePolicy::Cold);
+        let form = form(Prompts::Synthetic { words, passage: None }, System::None, CachePolicy::Cold);
         assert_eq!(self::words(&form, 1, &turn(0, 0, 1)).len(), words as usize);
     }
 }
@@ -87,11 +88,11 @@ fn cold_prompts_share_nothing_and_keep_their_length() {
 #[test]
 fn a_cold_system_text_has_a_block_of_each_request_before_it() {
     let text = || System::Text("Answer in one word.".to_owned());
-    let cold = form(Prompts::Synthetic { words: 5 }, text(), CachePolicy::Cold);
+    let cold = form(Prompts::Synthetic { words: 5, passage: None }, text(), CachePolicy::Cold);
     let messages = [0, 1].map(|request| cold.opening(Salt(1), &turn(request, 0, 1)).unwrap().messages);
     assert!(messages.iter().all(|messages| messages[0].content.ends_with("\n\nAnswer in one word.")));
     assert_ne!(messages[0][0].content, messages[1][0].content);
-    let shared = form(Prompts::Synthetic { words: 5 }, text(), CachePolicy::Shared);
+    let shared = form(Prompts::Synthetic { words: 5, passage: None }, text(), CachePolicy::Shared);
     assert_eq!(shared.opening(Salt(1), &turn(3, 0, 1)).unwrap().messages[0].content, "Answer in one word.");
 }
 

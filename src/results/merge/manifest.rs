@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::results::manifest::{
-    ClientEntry, LeftOut, Manifest, PhaseEntry, ServerEntry, ShardEntry, SkippedRows, State,
-};
+use crate::results::manifest::{LeftOut, Manifest, PhaseEntry, ServerEntry, ShardEntry, SkippedRows, State};
+use crate::stats::ClientFigures;
 use crate::stats::verdict::{Finding, FindingKind, Severity};
 
 /// Share of its window by which a phase may begin apart on the shards: as little as a short fall of the rate that
@@ -98,7 +97,7 @@ fn join_phase(entries: &[&PhaseEntry]) -> PhaseEntry {
             .map(str::to_owned),
         requests,
         not_planned: entries.iter().map(|entry| entry.not_planned).sum(),
-        client: entries.iter().filter_map(|entry| entry.client).reduce(ClientEntry::join),
+        client: entries.iter().filter_map(|entry| entry.client).reduce(ClientFigures::join),
         ..entries[0].clone()
     }
 }

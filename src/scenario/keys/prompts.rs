@@ -187,6 +187,34 @@ prompt.synthetic.shared_prefix = { tokens = 2048, groups = 16, popularity.zipf =
     ],
 };
 
+pub(super) const TEXT: Table = Table {
+    path: "workload.prompt.text",
+    doc: "A text of yours from its beginning: cut at the end of a word where a prompt is shorter, repeated where it is \
+          longer. Unless `cache` is `\"natural\"` each request has 16 words of its own before it.",
+    example: r#"[[workload]]
+name = "book"
+prompt.text = { path = "book.txt", words = 2000 }"#,
+    one_of: &["words", "tokens"],
+    keys: &[
+        key("path", Kind::Path, REQUIRED, r#""book.txt""#, "The file, relative to the scenario file."),
+        key(
+            "words",
+            Kind::Integer { min: 1, max: 10_000_000 },
+            OTHER,
+            "2000",
+            "Length of every prompt in words, those of its own included. How many tokens that is depends on the model.",
+        ),
+        key(
+            "tokens",
+            Kind::Distribution,
+            OTHER,
+            r#""8Ki""#,
+            "Length of each prompt as in `prompt.synthetic`, counted by `target.tokenizer.file`, which must be there. \
+             What a cut leaves of it is made up by words of ours.",
+        ),
+    ],
+};
+
 pub(super) const SYSTEM: Table = Table {
     path: "workload.system",
     doc: "Instructions before a prompt, as the message of the system.",

@@ -540,7 +540,7 @@ slo.ttft = "5s""#,
         example: r#"[[workload]]
 name = "problems"
 prompt.dataset = "problems.jsonl""#,
-        one_of: &["synthetic", "dataset", "needle"],
+        one_of: &["synthetic", "text", "dataset", "needle"],
         keys: &[
             key(
                 "synthetic",
@@ -548,6 +548,13 @@ prompt.dataset = "problems.jsonl""#,
                 Fallback::None("another kind"),
                 "{ words = 200 }",
                 "Made-up text.",
+            ),
+            key(
+                "text",
+                Kind::Table("workload.prompt.text"),
+                Fallback::None("another kind"),
+                r#"{ path = "book.txt", words = 2000 }"#,
+                "A text of yours, cut to a length or repeated up to it.",
             ),
             key(
                 "dataset",
@@ -571,6 +578,7 @@ prompt.dataset = "problems.jsonl""#,
     prompts::IDS,
     prompts::SHARED_PREFIX,
     prompts::POPULARITY,
+    prompts::TEXT,
     prompts::SYSTEM,
     data::DATASET,
     data::COLUMNS,
@@ -589,7 +597,8 @@ output.max_tokens = 256"#,
                 Kind::AnswerLength,
                 Fallback::None("`max_tokens` of `request`"),
                 "256",
-                "Longest answer asked for, for each request: a number, a law, or `\"dataset\"` for what each row states.",
+                "Longest answer asked for, for each request: a number, a law, or `\"dataset\"` for what each row states, or \
+                 else the tokens of its answer.",
             ),
             key(
                 "exact",

@@ -31,6 +31,7 @@ pub(super) fn read(fields: &Fields<'_>) -> Option<Source> {
         needs_answers: false,
         uses_output_tokens: false,
         span: None,
+        tokenizer: None,
         bounds: bounds(fields)?,
     })
 }
@@ -48,7 +49,7 @@ fn bounds(fields: &Fields<'_>) -> Option<Option<PromptBounds>> {
         fields.problems.error(fields.place("min_prompt_tokens"), message, "exchange them");
         return None;
     }
-    Some(Some(PromptBounds { min, max, tokenizer: None }))
+    Some(Some(PromptBounds { min, max }))
 }
 
 fn columns(fields: &Fields<'_>) -> Columns {

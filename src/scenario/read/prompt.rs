@@ -1,6 +1,7 @@
 //! Reading where prompts come from, what they share, and how they are counted.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::lengths::{distribution, weighted};
 use super::{dataset, existing_file};
@@ -9,14 +10,17 @@ use crate::scenario::fields::Fields;
 use crate::scenario::source;
 use crate::scenario::values::{Field, Refusal};
 use crate::scenario::{
-    CachePolicy, IdRange, NeedleForm, Popularity, PromptSource, SharedPrefix, SystemText, TokenPrompts,
-    TokenizerSource, Workload,
+    CachePolicy, IdRange, Material, NeedleForm, Popularity, PromptSource, SharedPrefix, SystemText, TextFile,
+    TokenPrompts, TokenizerSource, Workload,
 };
 
 /// Where prompts come from.
 pub(super) fn prompt(fields: &Fields<'_>) -> Option<PromptSource> {
     if fields.has("synthetic") {
         return synthetic(&fields.table("synthetic")?);
+    }
+    if fields.has("text") {
+        return text(&fields.table("text")?);
     }
     if fields.has("needle") {
         return needle(&fields.table("needle")?).map(PromptSource::Needle);
@@ -64,7 +68,7 @@ fn synthetic(fields: &Fields<'_>) -> Option<PromptSource> {
             );
         }
         let words = fields.value("words", Field::integer)?;
-        return Some(PromptSource::Synthetic { words });
+        return Some(PromptSource::Synthetic { words, text: None });
     }
     let (tokens, joint_output) = match fields.has("joint") {
         true => fields.table("joint").and_then(|fields| joint(&fields)).unzip(),
@@ -75,9 +79,9 @@ fn synthetic(fields: &Fields<'_>) -> Option<PromptSource> {
         true => Some(shared_prefix(&fields.table("shared_prefix")?)?),
         false => None,
     };
-    let ids = match fields.has("ids") {
-        true => Some(id_range(&fields.table("ids")?)?),
-        false => None,
+    let material = match fields.has("ids") {
+        true => Material::Ids(id_range(&fields.table("ids")?)?),
+        false => Material::Words,
     };
     let tokens = tokens?;
     if let Some(prefix) = &shared_prefix
@@ -92,7 +96,51 @@ fn synthetic(fields: &Fields<'_>) -> Option<PromptSource> {
         fields.problems.error(fields.place("shared_prefix"), message, help);
         return None;
     }
-    Some(PromptSource::Tokens(TokenPrompts { tokens, joint_output, shared_prefix, ids }))
+    Some(PromptSource::Tokens(TokenPrompts { tokens, joint_output, shared_prefix, material }))
+}
+
+/// Prompts cut from a text.
+fn text(fields: &Fields<'_>) -> Option<PromptSource> {
+    let path = fields.value("path", |field| existing_file(field, fields.problems));
+    let words = fields.has("words").then(|| fields.value("words", Field::integer));
+    let tokens = fields.has("tokens").then(|| distribution(fields, "tokens"));
+    let path = path?;
+    let text: Arc<str> = text_of(fields, &path)?.into();
+    if text.trim().is_empty() {
+        let message = "the file of `path` holds no text";
+        fields.problems.error(fields.place("path"), message, "name a file with some words in it");
+        return None;
+    }
+    let text = TextFile { path, text };
+    if let Some(words) = words {
+        return Some(PromptSource::Synthetic { words: words?, text: Some(text) });
+    }
+    let (tokens, material) = (tokens??, Material::Text(text));
+    Some(PromptSource::Tokens(TokenPrompts { tokens, joint_output: None, shared_prefix: None, material }))
+}
+
+/// Says which texts are to have a length in tokens that nothing counts.
+pub(super) fn refuse_uncounted(tables: &[Fields<'_>], workloads: &[Workload]) {
+    for (fields, workload) in tables.iter().zip(workloads) {
+        if !matches!(&workload.prompt, PromptSource::Tokens(prompts) if prompts.text().is_some()) {
+            continue;
+        }
+        let place = fields.table("prompt").and_then(|prompt| prompt.table("text")?.place("tokens"));
+        let message = "a text can be cut to a length in tokens only by the model's tokenizer";
+        let help = "name its file: `tokenizer.file = \"tokenizer.json\"` in `[target]`, or give the length in `words`";
+        fields.problems.error(place, message, help);
+    }
+}
+
+/// The text of the small file at `path`, the value of the key of that name.
+fn text_of(fields: &Fields<'_>, path: &Path) -> Option<String> {
+    let read = |_: Field<'_>| {
+        source::small_text(path).map_err(|problem| {
+            let help = format!("it must be a text in UTF-8; looked at `{}`", path.display());
+            Refusal::new(format!("the file of `path` {problem}"), help)
+        })
+    };
+    fields.own("path", read)
 }
 
 /// Lengths of prompts and of their answers, pair by pair.
@@ -155,13 +203,7 @@ pub(super) fn system(fields: &Fields<'_>) -> Option<Option<SystemText>> {
         SystemText::Tokens(fields.value("tokens", Field::tokens)?)
     } else if fields.has("path") {
         let path = fields.value("path", |field| existing_file(field, fields.problems))?;
-        let read = |_: Field<'_>| {
-            source::small_text(&path).map_err(|problem| {
-                let help = format!("it must be a text in UTF-8; looked at `{}`", path.display());
-                Refusal::new(format!("the file of `path` {problem}"), help)
-            })
-        };
-        let text = fields.own("path", read)?;
+        let text = text_of(&fields, &path)?;
         SystemText::File { path, text }
     } else {
         SystemText::Text(fields.value("text", Field::text)?)
@@ -189,13 +231,11 @@ pub(super) fn cache(
     })
 }
 
-/// Has the rows of data sets counted by the tokenizer in the file at `path` where their lengths are bounded.
+/// Has the rows of data sets counted by the tokenizer in the file at `path`.
 pub(super) fn count_rows_by(workloads: &mut [Workload], path: &Path) {
     for workload in workloads {
-        if let PromptSource::Dataset(source) = &mut workload.prompt
-            && let Some(bounds) = &mut source.bounds
-        {
-            bounds.tokenizer = Some(path.to_owned());
+        if let PromptSource::Dataset(source) = &mut workload.prompt {
+            source.tokenizer = Some(path.to_owned());
         }
     }
 }

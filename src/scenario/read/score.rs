@@ -73,7 +73,7 @@ fn taken(fields: &Fields<'_>, key: &str, rule: Result<Rule, RuleError>) -> Optio
 /// Answers are held against the truths of a data set.
 pub(super) fn check_truths(fields: &Fields<'_>, rule: Option<&Rule>, prompt: &PromptSource) {
     let needs_truths = rule.is_some_and(|rule| !rule.ignores_truth());
-    if needs_truths && matches!(prompt, PromptSource::Synthetic { .. }) {
+    if needs_truths && matches!(prompt, PromptSource::Synthetic { .. } | PromptSource::Tokens(_)) {
         let message = "`score` needs truths, and made-up prompts have none";
         let help = "take `prompt.dataset`, or `score.regex` with a pattern that needs no truth";
         fields.problems.error(fields.place("score"), message, help);

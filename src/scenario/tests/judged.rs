@@ -147,8 +147,12 @@ fn limits_of_the_verdict_have_defaults_and_can_be_set() {
 #[test]
 fn every_limit_of_the_verdict_is_a_key() {
     let limits = serde_json::to_value(Thresholds::default()).unwrap();
-    let limits: Vec<&str> =
-        limits.as_object().unwrap().keys().map(|name| name.strip_suffix("_ms").unwrap_or(name)).collect();
+    let limits: Vec<&str> = limits
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(|name| name.trim_end_matches("_ms").trim_end_matches("_bytes"))
+        .collect();
     let mut keys: Vec<&str> = keys::find("verdict").keys.iter().map(|key| key.name).collect();
     keys.sort_unstable();
     assert_eq!(

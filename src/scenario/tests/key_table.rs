@@ -69,6 +69,13 @@ fn needed(table: &str, key: &str) -> Vec<&'static str> {
     if table == "workload.prompt.synthetic.ids" || key == "ids" {
         needed.extend(["workload.w.prompt.synthetic.tokens=8000", "target.api=completions"]);
     }
+    if table == "workload.prompt.text" {
+        needed.push("workload.w.prompt.text.path=book.txt");
+        if key != "tokens" {
+            needed.push("workload.w.prompt.text.words=2000");
+        }
+        needed.push("target.tokenizer.file=tokenizer.json");
+    }
     let tokens = "workload.w.prompt.synthetic.shared_prefix.tokens=20";
     needed.extend(table.ends_with("popularity").then_some(tokens));
     if table.starts_with("workload.prompt.dataset.") {

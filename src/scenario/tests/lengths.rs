@@ -50,7 +50,12 @@ fn workload(text: &str) -> Workload {
 fn prompts_of_tokens_and_what_they_share_are_read_and_written_back() {
     let prompt = |shared_prefix| {
         let tokens = Distribution::Fixed(8_192);
-        PromptSource::Tokens(TokenPrompts { tokens, joint_output: None, shared_prefix, ids: None })
+        PromptSource::Tokens(TokenPrompts {
+            tokens,
+            joint_output: None,
+            shared_prefix,
+            material: Material::Words,
+        })
     };
     assert_eq!(workload("prompt.synthetic.tokens = \"8Ki\"").prompt, prompt(None));
     let prefix = |popularity| Some(SharedPrefix { tokens: 2_048, groups: 16, popularity, fill: true });
@@ -78,7 +83,12 @@ fn pairs_of_lengths_are_read_and_written_back() {
     let values = |weighted: &[(u64, f64)]| Distribution::values(weighted).unwrap();
     let output = values(&[(400, 3.0), (50, 0.5)]);
     let tokens = values(&[(500, 3.0), (8_192, 0.5)]);
-    let prompts = TokenPrompts { tokens, joint_output: Some(output.clone()), shared_prefix: None, ids: None };
+    let prompts = TokenPrompts {
+        tokens,
+        joint_output: Some(output.clone()),
+        shared_prefix: None,
+        material: Material::Words,
+    };
     assert_eq!((joint.prompt, joint.max_tokens), (PromptSource::Tokens(prompts), output));
 }
 

@@ -94,7 +94,7 @@ load.closed.users = 8
         scenario.target.endpoint,
         Endpoint::Sim { profile: ProfileSource::BuiltIn("8b-h100".to_owned()), faults: FaultPlan::default() }
     );
-    assert_eq!(scenario.workloads[1].prompt, PromptSource::Synthetic { words: 5 });
+    assert_eq!(scenario.workloads[1].prompt, PromptSource::Synthetic { words: 5, text: None });
     assert_eq!(scenario.workloads[0].max_tokens, Distribution::Fixed(7));
     assert_eq!(scenario.phases[1].load, Load::closed(8));
 }
@@ -382,6 +382,10 @@ fn every_resolved_value_says_where_it_came_from() {
     delay_invalid = "10ms"  # default
     delay_invalid_share = 0.1  # default
     shared_reads = 0.2  # default
+    sender_cpu = 0.8  # default
+    clock_step = "10ms"  # default
+    backlog = "16MiB"  # default
+    memory = 0.5  # default
     client_errors = 0.001  # default
     rate_not_reached = 0.02  # default
     few_answers = 36  # default

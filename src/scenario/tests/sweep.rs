@@ -72,7 +72,7 @@ fn several_keys_change_together_and_axes_cross() {
     let loaded = read(&text);
     let told = loaded.points.iter().zip(users(&loaded)).map(|(scenario, users)| {
         let workload = &scenario.workloads[0];
-        let PromptSource::Synthetic { words } = workload.prompt else { panic!("no such prompt") };
+        let PromptSource::Synthetic { words, .. } = workload.prompt else { panic!("no such prompt") };
         format!("{users} {words} {:?}", workload.max_tokens)
     });
     assert_eq!(

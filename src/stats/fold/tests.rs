@@ -359,7 +359,7 @@ fn figures_for_the_verdict_are_those_of_the_phase() {
     (row.scheduled, row.held) = (Some(ms(0)), Some(ms(10)));
     let fold = timed(1_000, &[row, super::super::test_rows::row(5, Outcome::Dropped)]);
     let figures = &fold.figures()[0];
-    assert_eq!((figures.send_delay_p99_ms, figures.ttft_p50_ms), (Some(2.0), Some(28.0)));
+    assert_eq!((figures.client.send_delay_p99_ms, figures.ttft_p50_ms), (Some(2.0), Some(28.0)));
     assert_eq!((figures.measured, figures.ok, figures.dropped, figures.held), (2, 1, 1, 1));
     assert_eq!((figures.offered_per_s, figures.achieved_per_s), (Some(2.0), Some(1.0)));
 }
