@@ -113,9 +113,7 @@ fn searches_find_the_capacity_of_a_textbook_queue() {
     let sandbox = folder(SEARCH);
     let search = |seed: u32| {
         let (seed, out) = (format!("seed={seed}"), format!("r{seed}"));
-        let settings = ["--set", queue::LONGEST, "--set", &seed];
-        let ran =
-            sandbox.tonnage(&[&["rehearse", "x.toml", "--quiet", "--out", &out], &settings[..]].concat());
+        let ran = sandbox.tonnage(&["rehearse", "x.toml", "--quiet", "--set", &seed, "--out", &out]);
         let capacity = &Results::at(sandbox.path(&out)).manifest()["capacity"];
         let is_open = !capacity["undetermined"].is_null();
         ran.expect(if is_open { 4 } else { 0 });
