@@ -9,8 +9,10 @@ mod own;
 mod rules;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::blocks::KnownPrompt;
+use crate::dataset::tokenizer::{Specials, Tokenizer};
 use crate::plan::shard::Shard;
 use crate::record::{
     Ended, EndedBy, Event, Fate, GapFigures, Outcome, RequestRecord, Scraped, ServerFigure, Stamp, Timeline,
@@ -91,6 +93,8 @@ pub struct Collector {
     tracks: Vec<Track>,
     /// Where the run is analysed.
     analysis: Option<Analysis>,
+    /// Counts answers that nobody else counted.
+    tokenizer: Option<Arc<Tokenizer>>,
 }
 
 /// Events of a stream that has not ended.
@@ -175,6 +179,7 @@ impl Collector {
             seen: Seen::new(scenario.block_tokens()),
             tracks: scenario.server.iter().flat_map(tracks).collect(),
             analysis: None,
+            tokenizer: None,
         }
     }
 
@@ -182,6 +187,12 @@ impl Collector {
     #[must_use]
     pub fn checking(self, checks: Vec<Option<AnswerCheck>>) -> Collector {
         Collector { checks, ..self }
+    }
+
+    /// The same collector, counting answers by a tokenizer where the server says no number.
+    #[must_use]
+    pub fn counting(self, tokenizer: Option<Arc<Tokenizer>>) -> Collector {
+        Collector { tokenizer, ..self }
     }
 
     /// The same collector for one part of a run.
@@ -430,7 +441,9 @@ impl Collector {
             Fate::Sent(timeline) => timeline.texts.take(),
             Fate::Unsent { .. } => None,
         };
-        let mut record = close(ended, self.origin, events, window);
+        let answer = said.as_ref().map(|(answer, _)| answer.as_str());
+        let counted = self.tokenizer.as_deref().zip(answer);
+        let mut record = close(ended, self.origin, events, window, counted);
         if let Some((answer, body_hash)) = said.filter(|_| record.outcome == Outcome::Ok) {
             let check = self.checks.get(workload).and_then(Option::as_ref);
             record.grade = check.and_then(|check| check.grade(&record.planned, &answer));
@@ -499,7 +512,13 @@ fn window_of(course: &PhaseCourse) -> Window {
 }
 
 /// Closes a request into its record: instants from run start, rounded once.
-fn close(ended: Ended, origin: Nanos, events: RowEvents<'_>, window: Option<Window>) -> RequestRecord {
+fn close(
+    ended: Ended,
+    origin: Nanos,
+    events: RowEvents<'_>,
+    window: Option<Window>,
+    counted: Option<(&Tokenizer, &str)>,
+) -> RequestRecord {
     let at = |instant: Nanos| instant.micros_from(origin);
     let mut record = RequestRecord::unsent(ended.planned, Outcome::NotSent);
     record.user = ended.slot.user;
@@ -514,7 +533,7 @@ fn close(ended: Ended, origin: Nanos, events: RowEvents<'_>, window: Option<Wind
         }
         Fate::Sent(timeline) => *timeline,
     };
-    let (output_tokens, token_source) = count_output(&timeline, events);
+    let (output_tokens, token_source) = count_output(&timeline, events, counted);
     record.outcome = timeline.outcome;
     record.http_status = timeline.http_status;
     record.sent = Some(at(timeline.sent));
@@ -550,8 +569,12 @@ fn close(ended: Ended, origin: Nanos, events: RowEvents<'_>, window: Option<Wind
 }
 
 /// N and where it comes from: the server's usage, else ids or log probabilities it listed, else the counts it
-/// stated event by event.
-fn count_output(timeline: &Timeline, events: RowEvents<'_>) -> (Option<u64>, Option<TokenSource>) {
+/// stated event by event, else what a tokenizer counts of a whole answer that is all of the output.
+fn count_output(
+    timeline: &Timeline,
+    events: RowEvents<'_>,
+    counted: Option<(&Tokenizer, &str)>,
+) -> (Option<u64>, Option<TokenSource>) {
     if let Some(tokens) = timeline.usage.completion {
         return (Some(tokens), Some(TokenSource::Server));
     }
@@ -559,8 +582,17 @@ fn count_output(timeline: &Timeline, events: RowEvents<'_>) -> (Option<u64>, Opt
         return (Some(tokens), Some(TokenSource::Ids));
     }
     let stated = events.tokens.filter(|tokens| !tokens.is_empty());
-    let sum = stated.map(|tokens| tokens.iter().copied().map(u64::from).sum());
-    (sum, sum.map(|_| TokenSource::Server))
+    if let Some(tokens) = stated {
+        return (Some(tokens.iter().copied().map(u64::from).sum()), Some(TokenSource::Server));
+    }
+    // Reasoning comes before an answer, calls of tools in its place or after it.
+    let is_all = timeline.first_answer.is_some()
+        && timeline.first_answer == timeline.first_token
+        && timeline.finish_reason.as_deref().is_none_or(|reason| !reason.contains("tool"));
+    let tokens = counted
+        .filter(|_| is_all)
+        .and_then(|(tokenizer, answer)| tokenizer.count(answer, Specials::Without).ok());
+    (tokens.map(|tokens| tokens as u64), tokens.map(|_| TokenSource::Tokenizer))
 }
 
 /// Output tokens that arrived inside the window: by the counts of its events where each has one, else N in

@@ -55,7 +55,7 @@ pub struct Outgoing {
     pub stream: bool,
     /// Whether the text of the answer is wanted: the next turn of a conversation carries it.
     pub keep_answer: bool,
-    /// Whether the text of the answer is to be checked once it is over.
+    /// Whether the text of the answer is to be checked, or its tokens counted, once it is over.
     pub check_answer: bool,
     /// A hash of the body, where the answer is to be compared with others to the same request.
     pub body_hash: Option<u64>,

@@ -258,7 +258,7 @@ impl Book<'_> {
         }
         writer.write_manifest(&self.manifest).map_err(Failure::unexpected)?;
         let collector = Collector::new(&step.scenario, writer).of_shard(step.shard);
-        let collector = collector.checking(answers::checks(step));
+        let collector = collector.checking(answers::checks(step)).counting(step.tokenizer.clone());
         Ok(match step.run {
             Some(run) => collector.of_run(run.point, run.repeat),
             None => collector.analysing(self.manifest.is_analysed()),

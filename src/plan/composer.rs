@@ -441,14 +441,14 @@ impl Recipe {
     }
 
     fn outgoing(&self, turn: &Planned, messages: &[Message], keep_answer: bool) -> Outgoing {
-        let Form { options, checks, compares, .. } = &self.forms[turn.workload as usize];
+        let Form { options, checks, compares, tokenizer, .. } = &self.forms[turn.workload as usize];
         let max_tokens = turn.output_tokens_planned.unwrap_or_default();
         let body = options.body(self.api, messages, max_tokens);
         Outgoing {
             id: format!("{}-{}", self.id, turn.request),
             stream: options.stream,
             keep_answer,
-            check_answer: *checks || *compares,
+            check_answer: *checks || *compares || tokenizer.is_some(),
             body_hash: compares.then(|| hash(&body)),
             known: None,
             body: Bytes::from(body),

@@ -192,3 +192,23 @@ fn answers_are_as_long_as_those_of_the_rows() {
     let refused = sandbox.tonnage(&[&["check", "x.toml"][..], &set].concat()).expect(2);
     refused.says(&["needs a tokenizer to count the answers", "target.tokenizer.file"]);
 }
+
+#[test]
+fn c092_answers_that_the_server_does_not_count_are_counted_by_the_tokenizer_without_its_specials() {
+    let sandbox = Sandbox::with(&ROWS.replace(
+        "prompt.dataset = { path = \"rows.jsonl\", when_exhausted = \"repeat\" }",
+        "prompt.synthetic = 20",
+    ));
+    let begins = r#""post_processor": { "type": "TemplateProcessing", "single": [
+        { "SpecialToken": { "id": "able", "type_id": 0 } }, { "Sequence": { "id": "A", "type_id": 0 } }],
+        "pair": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "Sequence": { "id": "B", "type_id": 0 } }],
+        "special_tokens": { "able": { "id": "able", "ids": [1], "tokens": ["able"] } } }"#;
+    sandbox.write("tokenizer.json", &tokenizer().replace("\"post_processor\": null", begins));
+    let set = ["--set", "target.tokenizer.file=tokenizer.json", "--set", "target.sim.faults=usage=none"];
+    sandbox.tonnage(&[&["rehearse", "x.toml", "--out", "a"][..], &set].concat());
+    assert!(cells(&sandbox, "a", "token_source").iter().all(|source| source == "tokenizer"));
+    assert_eq!(cells(&sandbox, "a", "output_tokens"), cells(&sandbox, "a", "output_tokens_planned"));
+    // Without one there is no telling.
+    sandbox.tonnage(&[&["rehearse", "x.toml", "--out", "b"][..], &set[2..]].concat());
+    assert!(cells(&sandbox, "b", "output_tokens").iter().all(String::is_empty));
+}
