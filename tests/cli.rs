@@ -43,6 +43,8 @@ mod target;
 mod terminal;
 #[path = "cli/texts.rs"]
 mod texts;
+#[path = "cli/tokens.rs"]
+mod tokens;
 #[path = "cli/usage.rs"]
 mod usage;
 #[path = "cli/verdict.rs"]

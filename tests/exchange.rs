@@ -5,6 +5,8 @@ mod support;
 
 #[path = "exchange/apis.rs"]
 mod apis;
+#[path = "exchange/bodies.rs"]
+mod bodies;
 #[path = "exchange/broken.rs"]
 mod broken;
 #[path = "exchange/connections.rs"]

@@ -6,7 +6,7 @@ use std::io::{self, IoSlice};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::UnixStream;
@@ -161,6 +161,22 @@ macro_rules! on_stream {
             }
         }
     };
+}
+
+impl ByteStream {
+    /// Reads into `room`; how many bytes, 0 at the end of the stream.
+    pub(super) fn poll_fill(
+        &mut self,
+        context: &mut Context<'_>,
+        room: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        if let ByteStream::Tcp(stream) = self {
+            return stream.poll_fill(context, room);
+        }
+        let mut buffer = ReadBuf::new(room);
+        ready!(Pin::new(self).poll_read(context, &mut buffer))?;
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
 }
 
 impl AsyncRead for ByteStream {

@@ -205,7 +205,7 @@ impl Client {
             Err(outcome) => return Err((outcome, watch.describe(outcome))),
         };
         if !self.connector.is_http2() {
-            let connection = Http1::open(stream, self.clock.clone(), &meter).await;
+            let connection = Http1::open(stream, self.clock.clone(), &meter, &self.scratch).await;
             let connection = connection.map_err(|error| (Outcome::ConnectError, error.to_string()))?;
             return Ok(Link::over_http1(connection, Rc::clone(&meter), owner));
         }

@@ -3,7 +3,7 @@
 use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -13,11 +13,12 @@ use hyper_util::rt::TokioIo;
 
 use super::connect::ByteStream;
 use super::gate::Gate;
-use super::link::{Read, read_of};
+use super::link::{Read, data_of};
 use super::stamp::{Meter, Stamped};
+use super::tap::{Flow, Scratch, Tap, Valve, tap};
 use crate::clock::Clock;
 
-type Connection = http1::Connection<TokioIo<Stamped<ByteStream>>, Full<Bytes>>;
+type Connection = http1::Connection<TokioIo<Tap>, Full<Bytes>>;
 
 /// An open connection.
 pub(super) struct Http1 {
@@ -30,21 +31,27 @@ pub(super) struct Http1 {
     gate_waker: Waker,
     /// To whom the gate leads: asked at every event, where the gate itself would have to be locked.
     driver: Waker,
+    /// Where bodies are taken.
+    valve: Valve,
 }
 
 impl Http1 {
-    /// Speaks HTTP/1.1 over `stream`.
+    /// Speaks HTTP/1.1 over `stream`, reading into `scratch`.
     ///
     /// # Errors
     /// None that a new stream can raise in practice; hyper reserves the right.
-    pub(super) async fn open(stream: ByteStream, clock: Clock, meter: &Rc<Meter>) -> hyper::Result<Http1> {
-        let stamped = Stamped::new(stream, clock, Rc::clone(meter));
-        let (sender, connection) =
-            http1::Builder::new().writev(true).handshake(TokioIo::new(stamped)).await?;
+    pub(super) async fn open(
+        stream: ByteStream,
+        clock: Clock,
+        meter: &Rc<Meter>,
+        scratch: &Scratch,
+    ) -> hyper::Result<Http1> {
+        let (tap, valve) = tap(Stamped::new(stream, clock, Rc::clone(meter)), scratch);
+        let (sender, connection) = http1::Builder::new().writev(true).handshake(TokioIo::new(tap)).await?;
         let gate = Arc::new(Gate::default());
         let gate_waker = Waker::from(Arc::clone(&gate));
         let driver = Waker::noop().clone();
-        Ok(Http1 { sender, connection: Some(Box::pin(connection)), gate, gate_waker, driver })
+        Ok(Http1 { sender, connection: Some(Box::pin(connection)), gate, gate_waker, driver, valve })
     }
 
     /// Looks at an idle connection: whether it can carry another request. One that the server has closed, or
@@ -71,6 +78,7 @@ impl Http1 {
         &mut self,
         request: hyper::Request<Full<Bytes>>,
     ) -> impl Future<Output = hyper::Result<hyper::Response<Incoming>>> {
+        self.valve.expect_head();
         let mut response = Box::pin(self.sender.send_request(request));
         std::future::poll_fn(move |context| {
             self.drive(context);
@@ -78,15 +86,39 @@ impl Http1 {
         })
     }
 
-    /// The next piece of `body`, as far as it has arrived.
-    pub(super) fn poll_body(&mut self, body: &mut Incoming, context: &mut Context<'_>) -> Poll<Read> {
-        // The connection first: it hands over one frame a poll, so the meter's latest read is the one that
-        // completed the frame.
-        self.drive(context);
-        // Only the connection brings the body on, and whoever waits for more drives it before: the body need wake
-        // nobody, nor the connection when a piece is taken from it.
-        let frame = self.gate.shut_for(|| pin!(body).poll_frame(&mut Context::from_waker(Waker::noop())));
-        frame.map(read_of)
+    /// Hands what has come of `body` to `take`.
+    pub(super) fn poll_body(
+        &mut self,
+        body: &mut Incoming,
+        context: &mut Context<'_>,
+        mut take: impl FnMut(&[u8]),
+    ) -> Poll<Read> {
+        if let Flow::Data = ready!(self.valve.poll_body(context, &mut take)) {
+            return Poll::Ready(Read::Data);
+        }
+        loop {
+            // The connection first: it hands over one frame a poll, so the meter's latest read is the one that
+            // completed the frame.
+            self.drive(context);
+            // Only the connection brings the body on, and whoever waits for more drives it before: the body need
+            // wake nobody, nor the connection when a piece is taken from it.
+            let mut unheard = Context::from_waker(Waker::noop());
+            return Poll::Ready(
+                match ready!(self.gate.shut_for(|| pin!(&mut *body).poll_frame(&mut unheard))) {
+                    None => Read::End,
+                    Some(Err(error)) => Read::Failed(error),
+                    Some(Ok(frame)) => {
+                        let mut bytes = data_of(frame);
+                        self.valve.without_invented(&mut bytes);
+                        if bytes.is_empty() {
+                            continue;
+                        }
+                        take(&bytes);
+                        Read::Data
+                    }
+                },
+            );
+        }
     }
 
     fn drive(&mut self, context: &mut Context<'_>) {
@@ -106,6 +138,7 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
     use super::*;
+    use crate::client::tap::scratch;
     use crate::units::Nanos;
 
     #[test]
@@ -113,7 +146,7 @@ mod tests {
         Clock::run_virtual(|clock| async move {
             let (mut server, client) = tokio::io::duplex(1 << 10);
             let stream = ByteStream::Memory(client);
-            let mut link = Http1::open(stream, clock.clone(), &Rc::default()).await.unwrap();
+            let mut link = Http1::open(stream, clock.clone(), &Rc::default(), &scratch()).await.unwrap();
             let request = || hyper::Request::new(Full::new(Bytes::new()));
             let answer = async {
                 assert!(server.read(&mut [0; 1 << 10]).await.unwrap() > 0);

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::{Body as _, Frame, Incoming};
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper::header;
 use hyper::http::uri::{Authority, Parts, Scheme};
@@ -21,7 +21,6 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::Notify;
 
 use super::connect::ByteStream;
-use super::link::{Read, read_of};
 use super::stamp::{Meter, Stamped};
 use crate::clock::Clock;
 
@@ -150,17 +149,20 @@ impl Http2 {
         Ok(response)
     }
 
+    /// The next frame of `body`, as far as it has arrived.
     pub(super) fn poll_body(
         &mut self,
         body: &mut Incoming,
         meter: &Meter,
         context: &mut Context<'_>,
-    ) -> Poll<Read> {
-        let read = pin!(body).poll_frame(context).map(read_of);
-        if let Poll::Ready(Read::Data(bytes)) = &read {
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        let frame = pin!(body).poll_frame(context);
+        if let Poll::Ready(Some(Ok(frame))) = &frame
+            && let Some(bytes) = frame.data_ref()
+        {
             meter.follow(&self.session.meter, bytes.len());
         }
-        read
+        frame
     }
 }
 

@@ -42,7 +42,7 @@ pub(super) struct KernelTime {
     /// The kernel times packets only while some socket asks for it, and takes a moment to begin. This one asks as
     /// long as the client lives, so that the first bytes of a connection have their times too.
     _keeper: OwnedFd,
-    /// All reads of one thread share their memory: bytes are copied out once, and only as many as came.
+    /// Reads into memory that has never been written share this: bytes are copied out, and only as many as came.
     bytes: RefCell<Box<[u8]>>,
     control: RefCell<[u8; cmsg_space::<TimeSpec>()]>,
 }
@@ -88,25 +88,16 @@ impl KernelTime {
         (at >= distance.since).then_some(at)
     }
 
-    /// Reads what has come, at most `room` bytes, and hands it to `take` together with its time.
-    fn receive(
-        &self,
-        descriptor: RawFd,
-        room: usize,
-        take: impl FnOnce(&[u8]),
-    ) -> io::Result<(usize, Option<i128>)> {
-        let mut bytes = self.bytes.borrow_mut();
-        let room = room.min(bytes.len());
+    /// Reads what has come into `room`: how many bytes, and their time.
+    fn receive(&self, descriptor: RawFd, room: &mut [u8]) -> io::Result<(usize, Option<i128>)> {
         let mut control = self.control.borrow_mut();
-        let mut pieces = [IoSliceMut::new(&mut bytes[..room])];
+        let mut pieces = [IoSliceMut::new(room)];
         let message = recvmsg::<()>(descriptor, &mut pieces, Some(&mut *control), MsgFlags::empty())?;
         let stamp = message.cmsgs()?.find_map(|control| match control {
             ControlMessageOwned::ScmTimestampns(at) => Some(day_ns(at)),
             _ => None,
         });
-        let read = message.bytes;
-        take(&bytes[..read]);
-        Ok((read, stamp))
+        Ok((message.bytes, stamp))
     }
 }
 
@@ -162,21 +153,25 @@ impl TimedTcp {
     }
 }
 
-impl AsyncRead for TimedTcp {
-    fn poll_read(
-        self: Pin<&mut Self>,
+impl TimedTcp {
+    /// Reads into `room`; how many bytes, 0 at the end of the stream.
+    pub(super) fn poll_fill(
+        &mut self,
         context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let TimedTcp { stream, timing } = self.get_mut();
-        let Some((kernel, meter)) = timing else { return Pin::new(stream).poll_read(context, buffer) };
-        let room = buffer.remaining().min(READ_BYTES);
+        room: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let TimedTcp { stream, timing } = self;
+        let Some((kernel, meter)) = timing else {
+            let mut buffer = ReadBuf::new(room);
+            ready!(Pin::new(stream).poll_read(context, &mut buffer))?;
+            return Poll::Ready(Ok(buffer.filled().len()));
+        };
         loop {
             ready!(stream.poll_read_ready(context))?;
             let mut short = None;
             let received = stream.try_io(Interest::READABLE, || {
-                let received = kernel.receive(stream.as_raw_fd(), room, |bytes| buffer.put_slice(bytes))?;
-                if received.0 == 0 || received.0 == room {
+                let received = kernel.receive(stream.as_raw_fd(), room)?;
+                if received.0 == 0 || received.0 == room.len() {
                     return Ok(received);
                 }
                 // Less than there was room for: nothing is left. To say so here spares the next poll a
@@ -184,16 +179,34 @@ impl AsyncRead for TimedTcp {
                 short = Some(received);
                 Err(io::ErrorKind::WouldBlock.into())
             });
-            let stamp = match (received, short) {
-                (_, Some((_, stamp))) | (Ok((_, stamp)), None) => stamp,
+            let (read, stamp) = match (received, short) {
+                (_, Some(received)) | (Ok(received), None) => received,
                 (Err(error), None) if error.kind() == io::ErrorKind::WouldBlock => continue,
                 (Err(error), None) => return Poll::Ready(Err(error)),
             };
             let now = kernel.clock.now();
             let at = stamp.and_then(|stamp| kernel.at(stamp, now));
             meter.arrival.set(Arrival::Told { at, read: now });
-            return Poll::Ready(Ok(()));
+            return Poll::Ready(Ok(read));
         }
+    }
+}
+
+impl AsyncRead for TimedTcp {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let Some(kernel) = this.timing.as_ref().map(|(kernel, _)| Rc::clone(kernel)) else {
+            return Pin::new(&mut this.stream).poll_read(context, buffer);
+        };
+        let mut bytes = kernel.bytes.borrow_mut();
+        let room = buffer.remaining().min(READ_BYTES);
+        let read = ready!(this.poll_fill(context, &mut bytes[..room]))?;
+        buffer.put_slice(&bytes[..read]);
+        Poll::Ready(Ok(()))
     }
 }
 

@@ -27,7 +27,8 @@ enum Way {
 
 /// What a response body had to say.
 pub(super) enum Read {
-    Data(Bytes),
+    /// Some of it, which has been handed over.
+    Data,
     End,
     Failed(hyper::Error),
 }
@@ -79,20 +80,30 @@ impl Link {
         }
     }
 
-    /// The next piece of `body`, as far as it has arrived.
-    pub(super) fn poll_body(&mut self, body: &mut Incoming, context: &mut Context<'_>) -> Poll<Read> {
-        match &mut self.way {
-            Way::Http1(connection) => connection.poll_body(body, context),
-            Way::Http2(stream) => stream.poll_body(body, &self.meter, context),
+    /// Hands what has come of `body` to `take`, with the account of the read that brought it.
+    pub(super) fn poll_body(
+        &mut self,
+        body: &mut Incoming,
+        context: &mut Context<'_>,
+        mut take: impl FnMut(&Meter, &[u8]),
+    ) -> Poll<Read> {
+        let Link { way, meter, .. } = self;
+        let mut take = |bytes: &[u8]| take(meter, bytes);
+        match way {
+            Way::Http1(connection) => connection.poll_body(body, context, take),
+            Way::Http2(stream) => stream.poll_body(body, meter, context).map(|frame| match frame {
+                None => Read::End,
+                Some(Err(error)) => Read::Failed(error),
+                Some(Ok(frame)) => {
+                    take(&data_of(frame));
+                    Read::Data
+                }
+            }),
         }
     }
 }
 
-/// What a frame of a body says. Trailers are no data: an empty piece.
-pub(super) fn read_of(frame: Option<hyper::Result<Frame<Bytes>>>) -> Read {
-    match frame {
-        None => Read::End,
-        Some(Err(error)) => Read::Failed(error),
-        Some(Ok(frame)) => Read::Data(frame.into_data().unwrap_or_default()),
-    }
+/// The data in a frame of a body; trailers have none.
+pub(super) fn data_of(frame: Frame<Bytes>) -> Bytes {
+    frame.into_data().unwrap_or_default()
 }

@@ -18,6 +18,7 @@ mod response;
 mod retry;
 mod settle;
 mod stamp;
+mod tap;
 mod tls;
 mod watch;
 
@@ -82,6 +83,7 @@ pub struct Client {
     kernel: Option<Rc<KernelTime>>,
     origin: Origin,
     pool: Rc<pool::Pool>,
+    scratch: tap::Scratch,
     /// What events of this server look like, as its streams have found.
     layouts: Layouts,
 }
@@ -141,6 +143,7 @@ impl Client {
             kernel,
             origin,
             pool: Rc::default(),
+            scratch: tap::scratch(),
             layouts: Layouts::default(),
         })
     }

@@ -142,9 +142,10 @@ impl Client {
         let (head, mut body) = response.into_parts();
         let mut whole = Vec::new();
         loop {
-            match poll_fn(|context| link.poll_body(&mut body, context)).await {
-                Read::Data(bytes) if whole.len() + bytes.len() > ANSWER_LIMIT_BYTES => break,
-                Read::Data(bytes) => whole.extend_from_slice(&bytes),
+            let mut keep = |_: &_, bytes: &[u8]| whole.extend_from_slice(bytes);
+            match poll_fn(|context| link.poll_body(&mut body, context, &mut keep)).await {
+                Read::Data if whole.len() > ANSWER_LIMIT_BYTES => break,
+                Read::Data => {}
                 // The connection is not kept: the run's first request opens its own, as all others may.
                 Read::End => break,
                 Read::Failed(error) => return Err(failed(error)),

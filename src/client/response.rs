@@ -4,7 +4,6 @@ use std::future::poll_fn;
 use std::ops::ControlFlow;
 use std::task::Poll;
 
-use bytes::Bytes;
 use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap};
@@ -14,6 +13,7 @@ use super::account::Account;
 use super::exchange::{HandOver, describe, outcome_of};
 use super::link::{Link, Read};
 use super::settle::settle;
+use super::stamp::Meter;
 use super::watch::{Progress, Watch};
 use crate::prompt::Outgoing;
 use crate::protocol::{Answer, Decoder, Failure, Step, error_message};
@@ -46,7 +46,8 @@ pub(super) struct Reading<'a> {
 
 /// The next thing a response has to say.
 enum Piece {
-    Data(Bytes),
+    /// Some bytes, which have been handed over.
+    Data,
     End,
     Broken(Break),
 }
@@ -113,45 +114,42 @@ impl<'a> Reading<'a> {
         let mut bearing = Bearing::default();
         // What is no event and begins like JSON, in case nothing else comes.
         let mut stray = Vec::new();
+        let mut fed = Ok(ControlFlow::Continue(()));
         loop {
-            let piece = self.next().await;
-            if let Piece::Data(bytes) = &piece
-                && (!stray.is_empty() || bytes.first() == Some(&b'{'))
-                && self.is_blank()
-            {
-                let room = REFUSAL_LIMIT_BYTES - stray.len();
-                stray.extend_from_slice(&bytes[..bytes.len().min(room)]);
-            }
-            let (at, read) = (self.latest, self.link.meter.reads.get());
-            let Account { timeline, decoder, .. } = &mut self.account;
-            let mut take = |event: Event<'_>| {
-                let step = decoder.event(event);
-                if step.is_token_bearing() {
-                    bearing.count(read, &mut timeline.reads);
+            let piece = self.next(|account, meter, bytes| {
+                // What comes after the end, or after what cannot be read, is only passed over.
+                let Ok(ControlFlow::Continue(())) = fed else { return };
+                if (!stray.is_empty() || bytes.first() == Some(&b'{')) && account.is_blank() {
+                    let room = REFUSAL_LIMIT_BYTES - stray.len();
+                    stray.extend_from_slice(&bytes[..bytes.len().min(room)]);
                 }
-                let is_told = tells_first && timeline.first_token.is_none() && step.has_text();
-                note(timeline, step, at, is_told, hand_over);
-                if decoder.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            };
-            let (fed, is_end) = match piece {
-                Piece::Data(bytes) => (parser.feed(&bytes, &mut take), false),
-                Piece::End => (parser.finish(&mut take), true),
+                let (at, read) = (meter.last_read.get(), meter.reads.get());
+                fed = parser
+                    .feed(bytes, |event| account.take(event, at, read, &mut bearing, tells_first, hand_over));
+            });
+            match piece.await {
+                Piece::Data => {}
+                Piece::End => {
+                    let (at, read) = (self.latest, self.link.meter.reads.get());
+                    let account = &mut self.account;
+                    fed = parser
+                        .finish(|event| account.take(event, at, read, &mut bearing, tells_first, hand_over));
+                    if fed.is_ok() {
+                        return (self.conclude_end(&parser, &stray), End::Whole);
+                    }
+                }
                 Piece::Broken(broken) => return (self.conclude(Some(broken)), End::Broken),
-            };
+            }
             match fed {
-                Ok(ControlFlow::Continue(())) if !is_end => {}
-                Ok(_) => {
-                    let outcome =
-                        if is_end { self.conclude_end(&parser, &stray) } else { self.conclude(None) };
-                    return (outcome, End::Whole);
-                }
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => return (self.conclude(None), End::Whole),
                 Err(overflow) => {
                     let broken = (Outcome::Malformed, overflow.to_string());
                     return (self.conclude(Some(broken)), End::Broken);
                 }
             }
             if self.account.timeline.first_token.is_some() {
-                self.progress = Progress::Reading { last_read: at };
+                self.progress = Progress::Reading { last_read: self.latest };
             }
         }
     }
@@ -204,13 +202,18 @@ impl<'a> Reading<'a> {
     async fn whole(&mut self, limit_bytes: usize) -> (Vec<u8>, Option<Break>) {
         let mut whole = Vec::new();
         loop {
-            match self.next().await {
-                Piece::Data(bytes) if whole.len() + bytes.len() > limit_bytes => {
-                    whole.extend_from_slice(&bytes[..limit_bytes - whole.len()]);
+            let piece = self.next(|_, _, bytes| {
+                // One byte too many tells that there are more.
+                let room = (limit_bytes + 1).saturating_sub(whole.len());
+                whole.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            });
+            match piece.await {
+                Piece::Data if whole.len() > limit_bytes => {
+                    whole.truncate(limit_bytes);
                     let message = format!("the body is longer than {limit_bytes} bytes");
                     return (whole, Some((Outcome::Malformed, message)));
                 }
-                Piece::Data(bytes) => whole.extend_from_slice(&bytes),
+                Piece::Data => {}
                 Piece::End => return (whole, None),
                 Piece::Broken(broken) => return (whole, Some(broken)),
             }
@@ -218,17 +221,19 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The next piece of the body, or the limit that passed before it came.
-    async fn next(&mut self) -> Piece {
-        let Reading { link, body, watch, progress, .. } = self;
-        let read = poll_fn(|context| match link.poll_body(body, context) {
-            Poll::Ready(read) => Poll::Ready(Ok(read)),
-            Poll::Pending => watch.poll(context, *progress).map(Err),
+    /// Hands the next piece of the body to `take`, unless a limit passes before it comes.
+    async fn next(&mut self, mut take: impl FnMut(&mut Account<'a>, &Meter, &[u8])) -> Piece {
+        let Reading { link, body, watch, progress, account, .. } = self;
+        let read = poll_fn(|context| {
+            match link.poll_body(body, context, |meter, bytes| take(account, meter, bytes)) {
+                Poll::Ready(read) => Poll::Ready(Ok(read)),
+                Poll::Pending => watch.poll(context, *progress).map(Err),
+            }
         });
         match read.await {
-            Ok(Read::Data(bytes)) => {
+            Ok(Read::Data) => {
                 self.latest = self.link.meter.last_read.get();
-                Piece::Data(bytes)
+                Piece::Data
             }
             Ok(Read::End) => Piece::End,
             Ok(Read::Failed(error)) => Piece::Broken((outcome_of(&error), describe(&error))),
@@ -247,7 +252,7 @@ impl<'a> Reading<'a> {
             let message = "the answer ended in the middle of an event".to_owned();
             return self.conclude_as(judge(&answer, Some((Outcome::Truncated, message)), false));
         }
-        let is_foreign = self.is_blank() && parser.foreign_lines() > 0;
+        let is_foreign = self.account.is_blank() && parser.foreign_lines() > 0;
         if is_foreign {
             let mut document = Decoder::new(self.client.api, None);
             if document.document(stray) == Step::Error
@@ -261,7 +266,7 @@ impl<'a> Reading<'a> {
 
     /// Decides the outcome in the light of all that was read and of what broke it off.
     fn conclude(&mut self, broken: Option<Break>) -> Outcome {
-        let verdict = judge(self.account.decoder.answer(), broken, self.is_blank());
+        let verdict = judge(self.account.decoder.answer(), broken, self.account.is_blank());
         self.conclude_as(verdict)
     }
 
@@ -269,10 +274,31 @@ impl<'a> Reading<'a> {
         self.account.timeline.error = message;
         outcome
     }
+}
+
+impl Account<'_> {
+    /// Takes an event that `read`, at the time `at`, completed; breaks where it was the last.
+    fn take(
+        &mut self,
+        event: Event<'_>,
+        at: Nanos,
+        read: u64,
+        bearing: &mut Bearing,
+        tells_first: bool,
+        hand_over: HandOver<'_>,
+    ) -> ControlFlow<()> {
+        let step = self.decoder.event(event);
+        if step.is_token_bearing() {
+            bearing.count(read, &mut self.timeline.reads);
+        }
+        let is_told = tells_first && self.timeline.first_token.is_none() && step.has_text();
+        note(self.timeline, step, at, is_told, hand_over);
+        if self.decoder.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
 
     /// Whether not a single event came.
     fn is_blank(&self) -> bool {
-        let Account { timeline, decoder, .. } = &self.account;
+        let Account { timeline, decoder, .. } = self;
         timeline.events == 0 && timeline.ignored_events == 0 && decoder.answer().usage() == Usage::default()
     }
 }

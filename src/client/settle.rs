@@ -51,11 +51,14 @@ fn at_end(
     context: &mut Context<'_>,
 ) -> Poll<bool> {
     loop {
-        match link.poll_body(body, context) {
-            Poll::Ready(Read::Data(bytes)) => match room_bytes.checked_sub(bytes.len()) {
-                Some(room) => *room_bytes = room,
-                None => return Poll::Ready(false),
-            },
+        let mut room = Some(*room_bytes);
+        let read = link.poll_body(body, context, |_, bytes| {
+            room = room.and_then(|room| room.checked_sub(bytes.len()));
+        });
+        let Some(room) = room else { return Poll::Ready(false) };
+        *room_bytes = room;
+        match read {
+            Poll::Ready(Read::Data) => {}
             Poll::Ready(Read::End) => return Poll::Ready(true),
             Poll::Ready(Read::Failed(_)) => return Poll::Ready(false),
             Poll::Pending => return Poll::Pending,

@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 
+use super::connect::ByteStream;
 use crate::clock::Clock;
 use crate::record::StampSource;
 use crate::units::Nanos;
@@ -140,6 +141,21 @@ impl<S> Stamped<S> {
         }
         self.meter.last_write.set(now);
         self.meter.sent.set(self.meter.sent.get() + written as u64);
+    }
+}
+
+impl Stamped<ByteStream> {
+    /// Reads into `room`, which no other memory stands before; how many bytes, 0 at the end of the stream.
+    pub(super) fn poll_fill(
+        &mut self,
+        context: &mut Context<'_>,
+        room: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let read = ready!(self.stream.poll_fill(context, room))?;
+        if read > 0 {
+            self.meter.read(read, &self.clock);
+        }
+        Poll::Ready(Ok(read))
     }
 }
 

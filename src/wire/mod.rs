@@ -3,6 +3,7 @@
 //! Pure and incremental: no I/O, no time. The caller feeds bytes as they come, cut anywhere, and is handed what
 //! they contain.
 
+pub mod chunks;
 pub mod exposition;
 mod framing;
 pub mod ndjson;
