@@ -21,6 +21,9 @@ use tonnage::stats::quantile::binomial_at_most;
 mod queue;
 use queue::Ended;
 
+/// How long a run of a search may be.
+const LONGEST: &str = "capacity.max_step=4m";
+
 fn main() {
     let searches: u64 = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(400);
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -51,16 +54,7 @@ fn main() {
 fn search(folder: &Path, seed: u64) -> (Ended, u64) {
     let out = folder.join(format!("r{seed}"));
     let status = Command::new(env!("CARGO_BIN_EXE_tonnage"))
-        .args([
-            "rehearse",
-            "x.toml",
-            "--quiet",
-            "--set",
-            "capacity.max_step=4m",
-            "--set",
-            &format!("seed={seed}"),
-            "--out",
-        ])
+        .args(["rehearse", "x.toml", "--quiet", "--set", LONGEST, "--set", &format!("seed={seed}"), "--out"])
         .arg(&out)
         .current_dir(folder)
         .stdout(Stdio::null())

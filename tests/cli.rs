@@ -25,6 +25,8 @@ mod results;
 mod sandbox;
 #[path = "cli/scale.rs"]
 mod scale;
+#[path = "cli/scenarios.rs"]
+mod scenarios;
 #[path = "cli/scraping.rs"]
 mod scraping;
 #[path = "cli/secrets.rs"]
@@ -43,6 +45,8 @@ mod target;
 mod terminal;
 #[path = "cli/texts.rs"]
 mod texts;
+#[path = "cli/tokens.rs"]
+mod tokens;
 #[path = "cli/usage.rs"]
 mod usage;
 #[path = "cli/verdict.rs"]

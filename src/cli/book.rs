@@ -342,7 +342,8 @@ impl Book<'_> {
                     objectives: objectives.iter().flat_map(|it| &it.judged).map(|judged| judged.answer).max(),
                     step: judged,
                 };
-                tables.push(writer.point(&points::row(&entry, &summary)));
+                let is_search = self.facts.prepared.scenario.capacity.is_some();
+                tables.push(writer.point(&points::row(&entry, is_search, &summary)));
                 self.manifest.points.push(entry);
             }
         }

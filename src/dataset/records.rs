@@ -5,7 +5,7 @@
 
 use std::io::{self, BufRead};
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 /// Longest row. It is read into memory whole, once in the scan and again when it is sent.
 pub(super) const LONGEST: usize = 64 << 20;
@@ -174,9 +174,16 @@ impl<R: BufRead> Records<R> {
             if chunk.is_empty() {
                 break;
             }
-            let mut used = 0;
+            // Where no quote stands, the last byte tells all.
+            let mut used = match cell {
+                Cell::Quoted => 0,
+                _ => memchr2(b'\n', b'"', chunk).unwrap_or(chunk.len()),
+            };
+            if let Some(last) = chunk[..used].last() {
+                cell = if *last == delimiter { Cell::Start } else { Cell::Plain };
+            }
             let mut breaks = 0;
-            for byte in chunk {
+            for byte in &chunk[used..] {
                 ended = *byte == b'\n' && cell != Cell::Quoted;
                 if ended {
                     break;

@@ -7,7 +7,8 @@ use crate::stats::AnalysisRow;
 /// Lines for every answer and every open question; empty where nothing was asked.
 pub fn text(rows: &[AnalysisRow]) -> String {
     let mut text = String::new();
-    let (answers, open): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.value.is_some());
+    let shown = rows.iter().filter(|row| !is_told_elsewhere(row));
+    let (answers, open): (Vec<_>, Vec<_>) = shown.partition(|row| row.value.is_some());
     if !answers.is_empty() {
         text += "\nanalysis\n";
     }
@@ -25,6 +26,11 @@ pub fn text(rows: &[AnalysisRow]) -> String {
         text += &format!("  {}: {}\n", name(row), printable(what));
     }
     text
+}
+
+/// The throughput of each rung stands with its phase, or in the table of points.
+fn is_told_elsewhere(row: &AnalysisRow) -> bool {
+    (row.analysis, row.term) == ("knee", "output_throughput")
 }
 
 fn name(row: &AnalysisRow) -> String {

@@ -34,8 +34,9 @@ pub fn header<'a>(axes: impl Iterator<Item = &'a str>, is_search: bool) -> Strin
     line
 }
 
-/// The row of one run, of whose `summary` the join of all phases and workloads is told.
-pub fn row(entry: &PointEntry, summary: &[SummaryRow]) -> String {
+/// The row of one run, of a search or not, of whose `summary` the join of all phases and workloads is told. A run that
+/// a signal ended says nothing of the search.
+pub fn row(entry: &PointEntry, is_search: bool, summary: &[SummaryRow]) -> String {
     let mut line = String::new();
     let mut cell = |write: &dyn Fn(&mut String)| {
         if !line.is_empty() {
@@ -53,13 +54,14 @@ pub fn row(entry: &PointEntry, summary: &[SummaryRow]) -> String {
     cell(&|cell| plain(cell, Some(entry.state.name())));
     cell(&|cell| plain(cell, entry.verdict.as_ref().map(|verdict| &verdict.verdict)));
     cell(&|cell| plain(cell, entry.objectives.map(Answer::name)));
-    if let Some(step) = &entry.step {
-        cell(&|cell| plain(cell, Some(&step.result)));
-        cell(&|cell| plain(cell, Some(&step.reason)));
-        cell(&|cell| text(cell, step.decided_by.as_deref()));
-        cell(&|cell| plain(cell, Some(step.misses)));
-        cell(&|cell| plain(cell, Some(step.n)));
-        cell(&|cell| number(cell, step.n_eff, DECIMALS));
+    if is_search {
+        let step = entry.step.as_ref();
+        cell(&|cell| plain(cell, step.map(|step| &step.result)));
+        cell(&|cell| plain(cell, step.map(|step| &step.reason)));
+        cell(&|cell| text(cell, step.and_then(|step| step.decided_by.as_deref())));
+        cell(&|cell| plain(cell, step.map(|step| step.misses)));
+        cell(&|cell| plain(cell, step.map(|step| step.n)));
+        cell(&|cell| number(cell, step.and_then(|step| step.n_eff), DECIMALS));
     }
     let all: Vec<&SummaryRow> =
         summary.iter().filter(|row| row.phase == ALL && row.workload == ALL).collect();
@@ -114,7 +116,7 @@ mod tests {
                 summary(tag, statistic, (tag == "ttft" && statistic == "p50").then_some(1.5))
             })
             .collect();
-        let file = header(["users", "shape"].into_iter(), false) + &row(&entry, &rows);
+        let file = header(["users", "shape"].into_iter(), false) + &row(&entry, false, &rows);
         let mut reader = csv::Reader::from_reader(file.as_bytes());
         let header = reader.headers().unwrap().clone();
         let row = reader.records().next().unwrap().unwrap();
@@ -128,6 +130,17 @@ mod tests {
         );
         let told: Vec<_> = header.iter().zip(&row).skip(7).filter(|(_, cell)| !cell.is_empty()).collect();
         assert_eq!(told, [("ttft_p50", "1.5")]);
+        // A run of a search that a signal ended has no result, and its cells all the same.
+        let cells = |line: &str| line.matches(',').count();
+        let header = super::header(["users", "shape"].into_iter(), true);
+        assert_eq!(
+            cells(&super::row(
+                &PointEntry { settings: vec![setting("users", "8"), setting("shape", "a")], ..entry },
+                true,
+                &rows
+            )),
+            cells(&header)
+        );
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub const GAPS: &[Column<GapRow>] = &[
     Column { name: "count", write: |row, cell| plain(cell, Some(row.bucket.count)) },
 ];
 
-/// `accuracy.csv`: checked answers of one phase, workload, length and depth a row.
+/// `accuracy.csv`: checked answers of one phase, workload, length, depth and finish reason a row.
 pub const ACCURACY: &[Column<AccuracyRow>] = &[
     Column { name: "point", write: |row, cell| plain(cell, row.point) },
     Column { name: "repeat", write: |row, cell| plain(cell, row.repeat) },
@@ -43,6 +43,7 @@ pub const ACCURACY: &[Column<AccuracyRow>] = &[
     Column { name: "workload", write: |row, cell| text(cell, Some(&row.workload)) },
     Column { name: "length", write: |row, cell| plain(cell, row.length) },
     Column { name: "depth", write: |row, cell| plain(cell, row.depth) },
+    Column { name: "finish_reason", write: |row, cell| plain(cell, Some(row.finish_reason)) },
     Column { name: "right", write: |row, cell| plain(cell, Some(row.right)) },
     Column { name: "wrong", write: |row, cell| plain(cell, Some(row.wrong)) },
     Column { name: "no_answer", write: |row, cell| plain(cell, Some(row.no_answer)) },

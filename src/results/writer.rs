@@ -425,7 +425,7 @@ mod tests {
             ("gaps.csv", 8),
             ("summary.csv", 12),
             ("timeline.csv", 17),
-            ("accuracy.csv", 13),
+            ("accuracy.csv", 14),
         ] {
             let text = read(&writer, file);
             assert_eq!((text.lines().count(), text.trim_end().split(',').count()), (1, columns), "{file}");

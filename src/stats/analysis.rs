@@ -98,6 +98,18 @@ impl Step {
         };
         phases.map(step).collect()
     }
+
+    /// What the rung is called: its phase, with point and repeat where there are such.
+    fn label(&self) -> String {
+        let mut label = self.name.clone();
+        if let Some(point) = self.key.point {
+            label += &format!(", point {point}");
+        }
+        if let Some(repeat) = self.key.repeat.filter(|repeat| *repeat > 1) {
+            label += &format!(", repeat {repeat}");
+        }
+        label
+    }
 }
 
 /// One look at the server.

@@ -37,6 +37,8 @@ pub struct AccuracyRow {
     pub length: Option<u64>,
     /// How deep the needle lay, as a share of the prompt; `None` without one.
     pub depth: Option<f64>,
+    /// Why the answers ended, by its name in files; `all` for all of them.
+    pub finish_reason: &'static str,
     /// Right answers.
     pub right: u64,
     /// Wrong answers.
@@ -75,38 +77,37 @@ impl Answer<'_> {
 }
 
 impl Fold {
-    /// Accuracy of each phase that counts by workload, length and depth: the lines of `accuracy.csv`.
+    /// Accuracy of each phase that counts by workload, length and depth, of all answers and by why they ended: the
+    /// lines of `accuracy.csv`.
     pub fn accuracy(&self) -> Vec<AccuracyRow> {
         let mut rows = Vec::new();
         for (place, phase) in self.counting() {
             for (workload, tally) in &phase.tallies {
-                let mut cells: BTreeMap<_, Vec<Answer<'_>>> = BTreeMap::new();
-                for answer in in_order([(place, tally)]) {
-                    let depth = answer.checked.needle.map(|needle| needle.depth);
-                    // Depths are not negative, so their bits sort as they do.
-                    let key = (length(answer.checked), depth.map(f64::to_bits));
-                    cells.entry(key).or_default().push(answer);
-                }
-                rows.extend(cells.into_iter().map(|((length, depth), answers)| {
-                    let count = |verdict| {
-                        answers.iter().filter(|answer| answer.verdict() == Some(verdict)).count() as u64
+                for ((length, depth), answers) in cells(place, tally) {
+                    let row = |finish_reason, answers: &[Answer<'_>]| {
+                        let count = |verdict| {
+                            answers.iter().filter(|answer| answer.verdict() == Some(verdict)).count() as u64
+                        };
+                        let right: Vec<bool> = answers.iter().map(Answer::is_right).collect();
+                        AccuracyRow {
+                            point: self.point,
+                            repeat: self.repeat,
+                            phase: phase.setup.name.clone(),
+                            workload: self.workload_name(*workload).to_owned(),
+                            length,
+                            depth: depth.map(f64::from_bits),
+                            finish_reason,
+                            right: count(Verdict::Right),
+                            wrong: count(Verdict::Wrong),
+                            no_answer: count(Verdict::NoAnswer),
+                            truncated: answers.iter().filter(|answer| answer.is_truncated()).count() as u64,
+                            accuracy: share(&right),
+                            interval: of_share(&right),
+                        }
                     };
-                    let right: Vec<bool> = answers.iter().map(Answer::is_right).collect();
-                    AccuracyRow {
-                        point: self.point,
-                        repeat: self.repeat,
-                        phase: phase.setup.name.clone(),
-                        workload: self.workload_name(*workload).to_owned(),
-                        length,
-                        depth: depth.map(f64::from_bits),
-                        right: count(Verdict::Right),
-                        wrong: count(Verdict::Wrong),
-                        no_answer: count(Verdict::NoAnswer),
-                        truncated: answers.iter().filter(|answer| answer.is_truncated()).count() as u64,
-                        accuracy: share(&right),
-                        interval: of_share(&right),
-                    }
-                }));
+                    rows.push(row(ALL, &answers));
+                    rows.extend(by_finish_reason(&answers).map(|(reason, answers)| row(reason, &answers)));
+                }
             }
         }
         rows
@@ -212,7 +213,8 @@ fn judge_unchecked<'a>(found: &mut Found<'_>, tallies: impl Iterator<Item = &'a 
     }
 }
 
-/// Whether accuracy falls, or answers without one rise, from one group of answers to the other.
+/// Whether accuracy falls, or answers without one rise, from one group of answers to the other. What is gone without the
+/// answers that were cut is told as that.
 fn judge_split<'a>(
     found: &mut Found<'_>,
     answers: &[Answer<'a>],
@@ -220,22 +222,30 @@ fn judge_split<'a>(
     rises: Option<FindingKind>,
     split: impl Fn(&[Answer<'a>]) -> Option<Split<'a>>,
 ) {
-    let not_right = |answer: &Answer<'_>| !answer.is_right();
     let least = found.limits.accuracy_falls;
     let Some(groups) = split(answers) else { return };
-    if let Some(rise) = groups.rise(least, not_right) {
-        let whole: Vec<Answer<'_>> =
-            answers.iter().filter(|answer| !answer.is_truncated()).copied().collect();
-        let (cut, share) = truncated_share(answers);
-        if cut > 0 && split(&whole).is_none_or(|groups| groups.rise(least, not_right).is_none()) {
+    let whole: Vec<Answer<'_>> = answers.iter().filter(|answer| !answer.is_truncated()).copied().collect();
+    let (cut, share) = truncated_share(answers);
+    let mut is_explained = |misses: fn(&Answer<'_>) -> bool| {
+        let explained = cut > 0 && split(&whole).is_none_or(|groups| groups.rise(least, misses).is_none());
+        if explained {
             found.add(FindingKind::NotRightTruncated, share, found.limits.not_right_truncated, cut);
-        } else {
-            found.add(falls, 1.0 - rise.worse, 1.0 - rise.better, rise.count);
         }
+        explained
+    };
+    let rise = |misses: fn(&Answer<'_>) -> bool| groups.rise(least, misses);
+    let fall = rise(is_not_right).filter(|_| !is_explained(is_not_right));
+    let silence = rises.zip(rise(is_no_answer)).filter(|_| !is_explained(is_no_answer));
+    if let Some(rise) = fall {
+        found.add(falls, 1.0 - rise.worse, 1.0 - rise.better, rise.count);
     }
-    if let Some((rises, rise)) = rises.zip(groups.rise(least, is_no_answer)) {
+    if let Some((rises, rise)) = silence {
         found.add(rises, rise.worse, rise.better, rise.count);
     }
+}
+
+fn is_not_right(answer: &Answer<'_>) -> bool {
+    !answer.is_right()
 }
 
 fn is_no_answer(answer: &Answer<'_>) -> bool {
@@ -247,6 +257,26 @@ fn truncated_share(answers: &[Answer<'_>]) -> (usize, f64) {
     let not_right: Vec<&Answer<'_>> = answers.iter().filter(|answer| !answer.is_right()).collect();
     let cut = not_right.iter().filter(|answer| answer.is_truncated()).count();
     if not_right.len() < FEWEST_NOT_RIGHT { (cut, 0.0) } else { (cut, cut as f64 / not_right.len() as f64) }
+}
+
+/// The answers to one workload in a phase by length and by the bits of their depth. Depths are not negative, so their bits
+/// sort as they do.
+fn cells(phase: usize, tally: &Tally) -> BTreeMap<(Option<u64>, Option<u64>), Vec<Answer<'_>>> {
+    let mut cells: BTreeMap<_, Vec<Answer<'_>>> = BTreeMap::new();
+    for answer in in_order([(phase, tally)]) {
+        let depth = answer.checked.needle.map(|needle| needle.depth.to_bits());
+        cells.entry((length(answer.checked), depth)).or_default().push(answer);
+    }
+    cells
+}
+
+/// The answers that ended for each reason there is among them.
+fn by_finish_reason<'a>(answers: &[Answer<'a>]) -> impl Iterator<Item = (&'static str, Vec<Answer<'a>>)> {
+    FinishReason::ALL.into_iter().filter_map(|(name, reason)| {
+        let ended = answers.iter().filter(|answer| answer.kept.finish_reason == reason);
+        let ended: Vec<Answer<'a>> = ended.copied().collect();
+        (!ended.is_empty()).then_some((name, ended))
+    })
 }
 
 fn share(hits: &[bool]) -> f64 {

@@ -86,7 +86,8 @@ fn an_accuracy_that_falls_with_the_context_is_found() {
     let (sandbox, results) = rehearsed("right_length_loss = 0.6", &problems(600, lengths), &scenario);
     assert_eq!(findings(&results), ["accuracy_falls_with_length"]);
     let cells = results.rows("accuracy.csv");
-    let by_length = cells.iter().map(|row| (row["length"].as_str(), row["accuracy"].parse::<f64>().unwrap()));
+    let of_all = cells.iter().filter(|row| row["finish_reason"] == "all");
+    let by_length = of_all.map(|row| (row["length"].as_str(), row["accuracy"].parse::<f64>().unwrap()));
     let by_length: Vec<_> = by_length.collect();
     assert_eq!(
         by_length.iter().map(|(length, _)| *length).collect::<Vec<_>>(),
@@ -112,7 +113,8 @@ fn cells(results: &Results) -> Vec<[f64; 5]> {
     let cell = |row: &BTreeMap<String, String>| {
         ["length", "depth", "accuracy", "ci_low", "ci_high"].map(|name| row[name].parse().unwrap())
     };
-    results.rows("accuracy.csv").iter().map(cell).collect()
+    let rows = results.rows("accuracy.csv");
+    rows.iter().filter(|row| row["finish_reason"] == "all").map(cell).collect()
 }
 
 #[test]
@@ -177,6 +179,48 @@ fn c152_answers_that_were_cut_explain_what_is_not_right() {
     assert_eq!((whole, cut), (1.0, 0.0));
     let text = sandbox.tonnage(&["report", "out"]).expect(0).out;
     assert!(text.contains("% truncated;"), "{text}");
+}
+
+#[test]
+fn c152_a_fall_with_length_that_a_limit_on_answers_makes_is_told_as_that() {
+    // To long prompts every other answer is long as well.
+    let rows = (0..600).fold(String::new(), |mut rows, row| {
+        let (a, b) = (row % 97 + 2, row % 89 + 3);
+        let before = "ships go by. ".repeat(if row % 2 == 0 { 2 } else { 600 });
+        let steps = "This takes a while. ".repeat(if row % 4 == 1 { 20 } else { 0 });
+        let sum = a + b;
+        let question = format!("{before}Crate {row}: {a} and {b} bolts, how many?");
+        writeln!(rows, r#"{{"question": "{question}", "answer": "{steps}It is {a} + {b}.\n#### {sum}"}}"#)
+            .unwrap();
+        rows
+    });
+    let limited = |tokens: u32| {
+        scenario(
+            &format!("score = \"gsm8k\"\noutput.max_tokens = {tokens}"),
+            "requests = \"all\"\nload.poisson = \"20/s\"",
+        )
+    };
+    let by_length = |results: &Results, reason: &str| -> Vec<f64> {
+        let rows = results.rows("accuracy.csv");
+        let cells = rows.iter().filter(|row| row["finish_reason"] == reason);
+        cells.map(|row| row["accuracy"].parse().unwrap()).collect()
+    };
+
+    let (sandbox, results) = rehearsed("right_share = 0.95", &rows, &limited(40));
+    assert_eq!(findings(&results), ["truncated", "no_answer", "not_right_truncated"]);
+    let [all, whole, cut] = ["all", "stop", "length"].map(|reason| by_length(&results, reason));
+    assert!(all[0] > 0.9 && (0.4..0.6).contains(&all[1]), "{all:?}");
+    assert!(whole.iter().all(|accuracy| *accuracy > 0.9), "{whole:?}");
+    assert_eq!(cut, [0.0]);
+    results.read_by_python();
+    let text = sandbox.tonnage(&["report", "out"]).expect(0).out;
+    assert!(text.contains("ran into max_tokens") && text.contains("raise output.max_tokens"), "{text}");
+
+    // With room to answer nothing falls; and what falls with room, by answers that are wrong or break off, is told as that.
+    let (_sandbox, results) = rehearsed("right_share = 0.95", &rows, &limited(200));
+    assert_eq!(findings(&results), [""; 0]);
+    let (_sandbox, results) = rehearsed("right_length_loss = 0.6", &rows, &limited(200));
+    assert_eq!(findings(&results), ["accuracy_falls_with_length", "no_answer_rises_with_length"]);
 }
 
 #[test]

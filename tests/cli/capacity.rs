@@ -1,9 +1,13 @@
 //! Searches for a capacity against the simulated server.
 
-use std::fs;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::{fs, thread};
 
 use super::results::Results;
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, eventually};
+use super::server::{Reply, Request, Server};
 
 #[path = "../support/capacity.rs"]
 mod queue;
@@ -106,21 +110,97 @@ fn users_are_searched_in_whole_numbers() {
     assert!(results.manifest()["capacity"]["holds"].as_f64().unwrap() >= 1.0);
 }
 
-/// Twenty searches with seeds of their own: CI's share of what `benches/capacity.rs` does.
+/// Twenty searches with seeds of their own: CI's share of what `benches/capacity.rs` does, with shorter runs, since a
+/// development build takes twenty times as long for them.
 #[test]
 fn searches_find_the_capacity_of_a_textbook_queue() {
     let sandbox = folder(SEARCH);
-    let ends = (1..=20).map(|seed| {
+    let search = |seed: u32| {
         let (seed, out) = (format!("seed={seed}"), format!("r{seed}"));
         let ran = sandbox.tonnage(&["rehearse", "x.toml", "--quiet", "--set", &seed, "--out", &out]);
         let capacity = &Results::at(sandbox.path(&out)).manifest()["capacity"];
         let is_open = !capacity["undetermined"].is_null();
         ran.expect(if is_open { 4 } else { 0 });
         queue::judge(capacity["holds"].as_f64(), capacity["fails"].as_f64(), is_open)
+    };
+    let of = |first: u32| (first..=20).step_by(2).map(search).collect::<Vec<Ended>>();
+    let ends = thread::scope(|scope| {
+        let odd = scope.spawn(|| of(1));
+        let even = of(2);
+        [odd.join().unwrap(), even].concat()
     });
-    let ends: Vec<Ended> = ends.collect();
     let count = |end| ends.iter().filter(|other| **other == end).count();
     let wrong = count(Ended::FalsePass) + count(Ended::FalseFail);
     assert!(wrong as f64 <= queue::MAY_ERR * ends.len() as f64, "{ends:?}");
     assert!(count(Ended::Within) >= 15, "{ends:?}");
+}
+
+#[test]
+fn a_search_that_a_signal_ends_keeps_its_runs_and_goes_on_with_resume() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let hangs = Arc::new(AtomicBool::new(true));
+        let server = Server::start({
+            let hangs = Arc::clone(&hangs);
+            move |request| match hangs.load(Ordering::Relaxed) && is_of_second_value(request) {
+                true => Reply::Stall,
+                false => Reply::Tokens(2),
+            }
+        });
+        let sandbox = Sandbox::with(&USERS.replace("SERVER", &server.url()));
+        let running = sandbox.start(&["run", "x.toml", "--out", "r"]);
+        eventually("the second value hangs", || server.seen().iter().any(is_of_second_value));
+        running.signal(signal);
+        running.wait().expect(code);
+        let results = Results::at(sandbox.path("r"));
+        assert_eq!(results.manifest()["state"], "interrupted");
+        let first = |row: &BTreeMap<String, String>| row["point"] == "1" && row["step_result"] == "pass";
+        assert!(results.rows("points.csv").iter().any(first), "the first value is kept");
+        assert!(results.count("ok") > 0 && results.count("cancelled") > 0);
+        results.read_by_python();
+        sandbox.tonnage(&["report", "r"]).expect(0);
+
+        hangs.store(false, Ordering::Relaxed);
+        let told = sandbox.tonnage(&["run", "x.toml", "--resume", "r"]).expect(0).out;
+        assert!(told.contains("capacity      phase.steady.load.closed.users: holds at 2"), "{told}");
+        assert_eq!(results.manifest()["state"], "complete");
+        assert_eq!(results.count("cancelled"), 0, "the run that was broken off is made again");
+        let rows = results.rows("requests.csv");
+        let id = |row: &BTreeMap<String, String>| ["point", "repeat", "request"].map(|key| row[key].clone());
+        assert_eq!(rows.iter().map(id).collect::<BTreeSet<_>>().len(), rows.len(), "a row is there twice");
+        results.read_by_python();
+    }
+}
+
+/// Users, one or two, against `SERVER`.
+const USERS: &str = r#"
+name = "users"
+seed = 1
+target.url = "SERVER"
+
+[[workload]]
+name = "questions"
+prompt.synthetic.words = 5
+output.max_tokens = 2
+
+[[phase]]
+name = "steady"
+duration = "500ms"
+load.closed = { users = 1, think = "5ms" }
+
+[[objective]]
+metric = "success"
+at_least = "60%"
+
+[capacity]
+key = "phase.steady.load.closed.users"
+from = 1
+to = 2
+precision = "30%"
+confidence = "80%"
+max_step = "4s"
+"#;
+
+fn is_of_second_value(request: &Request) -> bool {
+    let id = request.headers.lines().find_map(|line| line.strip_prefix("x-request-id: "));
+    id.and_then(|id| id.rsplit('-').nth(2)) == Some("2")
 }

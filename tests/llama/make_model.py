@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Writes a tiny random model for llama.cpp. usage: make_model.py OUT.gguf (needs the packages gguf and numpy)
 
-Its vocabulary is the 256 bytes, one pair of them, and the markers of its chat template. Only printable ASCII can be drawn: the output
+Its vocabulary is the 256 bytes, one pair of them, our words, and the markers of its chat template. Only printable ASCII can be drawn: the output
 rows of all other tokens are zero, and of some ninety random ones the largest is above that. So an answer never ends
 by itself, never breaks a character, and has as many tokens as it has letters.
 """
+import os
 import sys
 
 import gguf
@@ -31,7 +32,11 @@ def main(path):
     draw = np.random.default_rng(7)
     markers = ["<|im_start|>", "<|im_end|>", "<|endoftext|>"]
     # llama.cpp takes no vocabulary without a merge.
-    tokens = [*byte_names(), "th", *markers]
+    with open(f"{os.path.dirname(__file__)}/../../src/prompt/words.txt") as lines:
+        listed = [line.strip() for line in lines]
+    # A blank is written so. Each word is a token with one before it, and without.
+    words = [blank + word for blank in ("\u0120", "") for word in listed if len(word) > 1]
+    tokens = [*byte_names(), *words, *([] if "th" in words else ["th"]), *markers]
     normal, control = int(gguf.TokenType.NORMAL), int(gguf.TokenType.CONTROL)
 
     model = gguf.GGUFWriter(path, "qwen3")
@@ -49,9 +54,10 @@ def main(path):
     model.add_vocab_size(len(tokens))
     model.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
     model.add_tokenizer_model("gpt2")
-    model.add_tokenizer_pre("qwen2")
+    # Of those kinds that take a word of the vocabulary as it is, whatever merges there are.
+    model.add_tokenizer_pre("llama-bpe")
     model.add_token_list(tokens)
-    model.add_token_types([normal] * 257 + [control] * len(markers))
+    model.add_token_types([normal] * (len(tokens) - len(markers)) + [control] * len(markers))
     model.add_token_merges(["t h"])
     model.add_eos_token_id(tokens.index("<|im_end|>"))
     model.add_pad_token_id(tokens.index("<|endoftext|>"))

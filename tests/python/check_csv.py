@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Opens every table of results folders and computes every figure of summary.csv again, on its own.
+"""Opens every table of results folders and computes every figure of summary.csv and accuracy.csv again, on its own.
 
     python3 tests/python/check_csv.py DIR...
 
@@ -526,6 +526,36 @@ def check_figures(folder):
     return checked
 
 
+def check_accuracy(folder):
+    """Counts accuracy.csv again from requests.csv: every cell there is, and no other."""
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    counting = {(str(entry["point"] or ""), str(entry["repeat"] or ""), entry["name"])
+                for entry in manifest["phases"] if entry["measured"]}
+    cells = {}
+    for row in sorted(map(Row, read(folder / "requests.csv")), key=lambda row: (row.scheduled or 0, row.request)):
+        of = row.cells
+        if not (row.measured and row.ok and row.verdict) or (of["point"], of["repeat"], row.phase) not in counting:
+            continue
+        tokens = row.prompt_tokens
+        length = of["needle_length"] or ("" if tokens is None else str(1 << max(0, int(tokens) - 1).bit_length()))
+        where = of["point"], of["repeat"], row.phase, row.workload, length, number(of["needle_depth"])
+        for reason in ("all", row.reason):
+            cells.setdefault((*where, reason), []).append(row)
+    lines = read(folder / "accuracy.csv")
+    keys = ["point", "repeat", "phase", "workload", "length"]
+    told = [(*(line[key] for key in keys), number(line["depth"]), line["finish_reason"]) for line in lines]
+    assert len(set(told)) == len(told) and set(told) == set(cells), f"{folder}: accuracy.csv tells of {told}"
+    for key, line in zip(told, lines):
+        rows, what = cells[key], f"{folder}: accuracy.csv {key}"
+        for verdict in ("right", "wrong", "no_answer"):
+            assert int(line[verdict]) == sum(row.verdict == verdict for row in rows), f"{what}: {verdict}"
+        assert int(line["truncated"]) == sum(row.reason == "length" for row in rows), f"{what}: truncated"
+        right = [row.verdict == "right" for row in rows]
+        for column, value in zip(("accuracy", "ci_low", "ci_high"), (sum(right) / len(right), *interval_of_share(right))):
+            assert close(line[column], value), f"{what}: {column} {line[column]} is not {value}"
+    return len(lines)
+
+
 def kind_of(cells):
     """What a column holds, by its cells that are not empty; None if all are."""
     cells = [cell for cell in cells if cell != ""]
@@ -634,7 +664,7 @@ def main():
     for name in sys.argv[1:]:
         folder = Path(name)
         tools = check_tables(folder)
-        checked = check_figures(folder)
+        checked = check_figures(folder) + check_accuracy(folder)
         print(f"{folder}: {checked} figures are right; opened with {', '.join(['csv', *tools])}")
 
 

@@ -169,11 +169,10 @@ impl Reader {
         let cell = if self.format.comes_in(Container::Lines) {
             let mut reader = serde_json::Deserializer::from_str(text);
             let value = Pick(name).deserialize(&mut reader).map_err(|_| SkipReason::NotJson)?;
-            value.as_ref().and_then(plain)
+            value.as_ref().and_then(plain).map(Cow::Owned)
         } else {
             let place = self.header.place(name).ok_or(SkipReason::Cells)?;
-            let cells = cells(text, self.header.delimiter).ok_or(SkipReason::Cells)?;
-            cells.into_iter().nth(place)
+            cell(text, self.header.delimiter, place).ok_or(SkipReason::Cells)?
         };
         cell.and_then(|cell| unit.read(&cell)).map(Some).ok_or(SkipReason::Time)
     }
@@ -282,6 +281,14 @@ fn cells(text: &str, delimiter: u8) -> Option<Vec<String>> {
         csv::ReaderBuilder::new().has_headers(false).delimiter(delimiter).from_reader(text.as_bytes());
     let record = reader.records().next()?.ok()?;
     Some(record.iter().map(str::to_owned).collect())
+}
+
+/// One cell of a record, if it has so many; the outer `None` where its quotes are broken.
+fn cell(text: &str, delimiter: u8, place: usize) -> Option<Option<Cow<'_, str>>> {
+    if !text.contains('"') {
+        return Some(text.split(char::from(delimiter)).nth(place).map(Cow::Borrowed));
+    }
+    Some(cells(text, delimiter)?.into_iter().nth(place).map(Cow::Owned))
 }
 
 /// A number as files write it: 12, 12.0 or "12".

@@ -6,6 +6,23 @@ const RIGHT: bool = true;
 const WRONG: bool = false;
 
 #[test]
+fn c106_a_gold_that_is_the_worked_solution_goes_through_the_same_extraction() {
+    let solution = r"The side is 0.8, so s = 2\cdot 0.8 = \boxed{1.6} cm.";
+    let (others, none) = (r"We try \boxed{3}. It fails: \boxed{1.6}", "so there is no telling");
+    assert_verdicts(
+        "math",
+        &[
+            (r"\boxed{1.6}", solution, RIGHT),
+            (r"\boxed{\frac{8}{5}}", solution, RIGHT),
+            (r"\boxed{1.7}", solution, WRONG),
+            (r"\boxed{1.6}", others, RIGHT),
+            (r"\boxed{3}", others, WRONG),
+            (r"\boxed{1.6}", none, WRONG),
+        ],
+    );
+}
+
+#[test]
 fn disputed_forms_are_decided_as_the_documentation_says() {
     assert_verdicts(
         "math",

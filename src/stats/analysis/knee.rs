@@ -8,6 +8,8 @@ use crate::stats::interval::Interval;
 
 const FEWEST: usize = 3;
 const WORTH: f64 = 0.5;
+/// Loads that differ by less than this ratio are one step: repeats, and arrivals that came out a little apart.
+const ALIKE: f64 = 1.05;
 
 /// One rung with what came of it.
 struct Rung {
@@ -62,7 +64,7 @@ fn rung(seen: &[Seen], step: &Step) -> Option<Rung> {
         is_closed: !users.is_empty(),
         load: if users.is_empty() { measured.count() as f64 / window_s } else { users.len() as f64 },
         throughput: of_step().map(|one| one.output_in_window).sum::<f64>() / window_s,
-        name: step.name.clone(),
+        name: step.label(),
     })
 }
 
@@ -80,6 +82,7 @@ fn of_context(group: &[&Rung]) -> Vec<AnalysisRow> {
             ..AnalysisRow::new("knee", "output_throughput", "tokens/s")
         })
         .collect();
+    let group = steps_of(group);
     let count = group.len();
     let open = |what: &str| AnalysisRow {
         scope: scope.clone(),
@@ -88,30 +91,36 @@ fn of_context(group: &[&Rung]) -> Vec<AnalysisRow> {
     if count < FEWEST {
         return rows;
     }
-    let pays = |pair: &[&Rung]| {
+    let pays = |pair: &[(f64, f64)]| {
         let gain = |from: f64, to: f64| to / from - 1.0;
-        let load = gain(pair[0].load, pair[1].load);
-        load > 0.0 && gain(pair[0].throughput, pair[1].throughput) >= WORTH * load
+        gain(pair[0].1, pair[1].1) >= WORTH * gain(pair[0].0, pair[1].0)
     };
     let last = group.windows(2).rposition(pays).map_or(0, |place| place + 1);
     if last + 1 == count {
         rows.push(open("throughput still grows at the highest load; add higher ones"));
         return rows;
     }
-    let (knee, next) = (group[last], group[last + 1]);
-    let gain = next.throughput / knee.throughput - 1.0;
+    let ((knee, throughput), (next, of_next)) = (group[last], group[last + 1]);
     rows.push(AnalysisRow {
         scope,
-        value: Some(knee.load),
-        interval: Interval { low: Some(knee.load), high: Some(next.load) },
+        value: Some(knee),
+        interval: Interval { low: Some(knee), high: Some(next) },
         count: count as u64,
         note: format!(
-            "{:.0} tokens/s; {:.0} % more load from there gives {:.0} % more",
-            knee.throughput,
-            (next.load / knee.load - 1.0) * 100.0,
-            gain * 100.0
+            "{throughput:.0} tokens/s; {:.0} % more load from there gives {:.0} % more",
+            (next / knee - 1.0) * 100.0,
+            (of_next / throughput - 1.0) * 100.0
         ),
         ..AnalysisRow::new("knee", "load", unit)
     });
     rows
+}
+
+/// Load and throughput of each step, in order of load: means over the rungs whose loads are alike.
+fn steps_of(group: &[&Rung]) -> Vec<(f64, f64)> {
+    let alike = group.chunk_by(|a, b| b.load < a.load * ALIKE);
+    let mean = |rungs: &[&Rung], of: fn(&Rung) -> f64| {
+        rungs.iter().map(|rung| of(rung)).sum::<f64>() / rungs.len() as f64
+    };
+    alike.map(|rungs| (mean(rungs, |rung| rung.load), mean(rungs, |rung| rung.throughput))).collect()
 }

@@ -31,7 +31,7 @@ pub(super) fn rows(seen: &[Seen], steps: &[Step]) -> Vec<AnalysisRow> {
         let count = (warm.len() + cold.len()) as u64;
         let (warm, cold) = (median(&mut warm), median(&mut cold));
         let row = |term, unit, value| AnalysisRow {
-            scope: step.name.clone(),
+            scope: step.label(),
             value,
             count,
             note: note.clone(),

@@ -18,7 +18,7 @@ pub(super) fn rows(seen: &[Seen], steps: &[Step]) -> Vec<AnalysisRow> {
     let mut rows = by(&graded, "by_length", &length, &|length| format!("{length} tokens"));
     rows.extend(by(&graded, "by_depth", &depth, &|percent| format!("depth {percent} %")));
     if steps.len() > 1 {
-        rows.extend(by(&graded, "by_load", &place, &|place| steps[place as usize].name.clone()));
+        rows.extend(by(&graded, "by_load", &place, &|place| steps[place as usize].label()));
     }
     rows
 }

@@ -235,6 +235,29 @@ fn answers_that_stand_still_beside_a_prefill_are_told_from_those_that_go_on() {
     assert!(find(&few, "interference", "stopped").note.starts_with("not identifiable"));
 }
 
+#[test]
+fn prompts_that_fit_into_a_chunk_do_not_hide_that_longer_ones_are_cut() {
+    let mut requests = disturbed(250);
+    // Six answers beside a prompt of a thousand tokens, which is taken in whole.
+    for at in 5..11 {
+        let sent = at * 10_000_000;
+        let mut answer = request(0, [sent, sent + 50_000, sent + 9_000_000], [100, 0, 400]);
+        answer.gaps.p50 = Some(Micros(2_000));
+        answer.gaps.max = Some(Micros(240_000));
+        requests.push(answer);
+        requests.push(request(0, [sent + 1_000_000, sent + 1_250_000, sent + 1_300_000], [1_000, 0, 4]));
+    }
+    let stopped = |requests: &[RequestRecord]| {
+        find(&rows(requests, &[], &Known::default()), "interference", "stopped").value
+    };
+    assert_eq!(stopped(&requests), Some(0.0));
+    assert_eq!(
+        stopped(&requests[10..]),
+        Some(1.0),
+        "alone they cannot be told from prompts that are not cut"
+    );
+}
+
 /// Phases of 10 s with so many users and output tokens.
 fn ladder(rungs: &[(u32, f64)]) -> Vec<RequestRecord> {
     let mut requests = Vec::new();
@@ -262,6 +285,11 @@ fn the_knee_is_the_last_step_that_pays_half() {
     assert_eq!(throughputs, [10.0, 19.5, 32.0, 35.0]);
     let growing = rows(&ladder(&[(1, 100.0), (2, 195.0), (4, 320.0)]), &[], &known);
     assert!(find(&growing, "knee", "load").note.contains("still grows"));
+    // A load that was tried twice is one step.
+    let repeated = rows(&ladder(&[(2, 195.0), (4, 320.0), (4, 300.0), (8, 350.0)]), &[], &known);
+    let knee = find(&repeated, "knee", "load");
+    assert_eq!((knee.value, knee.interval.high), (Some(4.0), Some(8.0)));
+    assert!(knee.note.starts_with("31 tokens/s; 100 % more load"), "{}", knee.note);
     let short = rows(&ladder(&[(1, 100.0), (2, 195.0)]), &[], &known);
     assert!(find(&short, "knee", "load").note.contains("at least 3 measured phases"));
 }

@@ -91,6 +91,12 @@ fn c152_accuracy_is_told_by_finish_reason_beside_the_truncated_share() {
         accuracy.ci_low.is_some_and(|low| low > 0.40) && accuracy.ci_high.is_some_and(|high| high < 0.60)
     );
     assert_eq!(kinds(&fold), ["no_answer", "not_right_truncated"]);
+    let cells: Vec<_> = fold
+        .accuracy()
+        .into_iter()
+        .map(|row| (row.finish_reason, row.right, row.no_answer, row.truncated, row.accuracy))
+        .collect();
+    assert_eq!(cells, [(ALL, 100, 100, 100, 0.5), ("stop", 100, 0, 0, 1.0), ("length", 0, 100, 100, 0.0)]);
 }
 
 #[test]
@@ -127,7 +133,7 @@ fn accuracy_is_kept_by_length_and_depth() {
         fold.add(&record, RowEvents::default());
     }
     fold.add(&answer(400, Verdict::NoAnswer, 300), RowEvents::default());
-    let rows = fold.accuracy();
+    let rows: Vec<_> = fold.accuracy().into_iter().filter(|row| row.finish_reason == ALL).collect();
     let cells: Vec<_> =
         rows.iter().map(|row| (row.length, row.depth, row.right, row.wrong, row.no_answer)).collect();
     assert_eq!(
