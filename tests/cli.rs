@@ -25,6 +25,8 @@ mod results;
 mod sandbox;
 #[path = "cli/scale.rs"]
 mod scale;
+#[path = "cli/scenarios.rs"]
+mod scenarios;
 #[path = "cli/scraping.rs"]
 mod scraping;
 #[path = "cli/secrets.rs"]

@@ -1,7 +1,8 @@
-//! The limits of the verdict, as a scenario sets them.
+//! The limits of the verdict, as a scenario sets them, and a client that cannot keep up.
 
 use super::results::Results;
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, eventually};
+use super::server::{Reply, Server};
 
 const STEADY: &str = "name = \"steady\"\nseed = 5\ntarget.sim.profile = \"8b-h100\"\n\
      [[workload]]\nname = \"chat\"\nprompt.synthetic = 100\noutput.max_tokens = 16\n\
@@ -40,4 +41,37 @@ fn limits_that_a_scenario_sets_decide_the_verdict_and_stand_in_the_manifest() {
     sandbox.write("strict/manifest.json", &manifest.to_string());
     let report = sandbox.tonnage(&["report", "strict"]).expect(0).out;
     assert!(report.contains("(wanted 1000)"), "{report}");
+}
+
+#[test]
+fn a_client_that_is_kept_from_its_work_says_so_and_its_run_is_invalid() {
+    let server = Server::start(|_| Reply::Tokens(3));
+    let sandbox = Sandbox::with(&format!(
+        "name = \"kept\"\nseed = 5\ntarget.url = \"{}\"\n\
+         [[workload]]\nname = \"chat\"\nprompt.synthetic.words = 3\noutput.max_tokens = 8\n\
+         [[phase]]\nname = \"steady\"\nrequests = 100\nload.constant = \"25/s\"\n",
+        server.url()
+    ));
+    let running = sandbox.start(&["run", "x.toml", "--quiet", "--out", "r"]);
+    eventually("requests have come", || server.posts() >= 20);
+    running.signal("STOP");
+    let mut looks = 0;
+    eventually("ten more are due", || {
+        looks += 1;
+        looks > 40
+    });
+    running.signal("CONT");
+    let ended = running.wait().expect(4);
+    assert!(ended.out.contains("p99 late to send "), "{}", ended.out);
+    let manifest = Results::at(sandbox.path("r")).manifest();
+    assert_eq!(manifest["verdict"]["verdict"], "invalid");
+    let findings = manifest["verdict"]["findings"].as_array().unwrap();
+    let late = findings.iter().find(|finding| finding["kind"] == "send_delay").unwrap();
+    assert_eq!(late["severity"], "invalid");
+    let client = &manifest["phases"][0]["client"];
+    assert!(client["send_delay_p99_ms"].as_f64().unwrap() > 100.0, "{client}");
+    assert!(client["memory_peak_bytes"].as_u64().unwrap() > 1 << 20, "{client}");
+    let share = client["sender_cpu_share"].as_f64().unwrap();
+    assert!(share > 0.0 && share < 1.0, "{client}");
+    assert!(client["backlog_peak_bytes"].as_u64().unwrap() > 0, "{client}");
 }

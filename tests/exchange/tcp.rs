@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, TcpStream as BlockingStream};
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpSocket};
 use tonnage::client::{Client, Connector, Settings};
 use tonnage::clock::Clock;
@@ -130,6 +131,49 @@ fn a_large_body_arrives_whole() {
     assert_eq!(timeline.outcome, Outcome::Ok);
     assert!(heard.body == body);
     assert!(timeline.bytes_sent > 1 << 20 && timeline.upload.is_some());
+}
+
+/// Answers `requests` requests of so many bytes over one connection, and acknowledges none of their bytes sooner than
+/// the system lets it: with the answer, or after about 40 ms.
+async fn acknowledge_late(listener: TcpListener, requests: usize, body_bytes: usize) {
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let answer = answer().script().bytes();
+    for _ in 0..requests {
+        let mut heard = Vec::new();
+        let end = |heard: &[u8]| heard.windows(4).position(|window| window == b"\r\n\r\n");
+        while end(&heard).is_none_or(|head| heard.len() < head + 4 + body_bytes) {
+            stream.set_quickack(false).unwrap();
+            assert!(stream.read_buf(&mut heard).await.unwrap() > 0);
+        }
+        stream.write_all(&answer).await.unwrap();
+    }
+}
+
+#[test]
+fn a_peer_that_acknowledges_late_delays_no_request() {
+    const REQUESTS: usize = 10;
+    // In one segment, in several, and in many.
+    for body_bytes in [200, 100_000, 1 << 20] {
+        let latencies = Clock::run_real(|clock| async move {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let connector = resolve(&listener.local_addr().unwrap().to_string()).await;
+            let server = tokio::task::spawn_local(acknowledge_late(listener, REQUESTS, body_bytes));
+            let client = Client::new(clock.clone(), connector, settings()).unwrap();
+            let mut latencies = Vec::new();
+            for _ in 0..REQUESTS {
+                let mut timeline = Timeline::begin(clock.now(), client.stamp_source());
+                client.exchange(&outgoing(vec![b'x'; body_bytes]), &mut timeline, &mut |_| {}).await;
+                assert_eq!((timeline.outcome, timeline.reconnects), (Outcome::Ok, 0), "{}", tell(&timeline));
+                latencies.push(timeline.ended.since(timeline.sent));
+            }
+            server.await.unwrap();
+            // A client that waits for acknowledgements waits nearly each time; a busy machine is not slow as often.
+            latencies.sort_unstable();
+            latencies
+        })
+        .unwrap();
+        assert!(latencies[REQUESTS / 2] < ms(35), "{body_bytes} bytes: {latencies:?}");
+    }
 }
 
 #[test]
