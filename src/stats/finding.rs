@@ -549,7 +549,7 @@ impl fmt::Display for Finding {
             FindingKind::Inconsistent => {
                 write!(f, "{count} answers ({measured}) differ from the first one to the same request")
             }
-            FindingKind::Undetermined => write!(f, "{count} objectives are undetermined"),
+            FindingKind::Undetermined => write!(f, "objectives left undetermined: {count}"),
             FindingKind::ShardsApart => {
                 write!(f, "the shards began up to {measured} apart (limit {threshold})")
             }
