@@ -155,17 +155,15 @@ fn wrong_use_ends_with_what_to_do() {
     folder.file("answers.jsonl", ANSWERS);
     folder.file("list.json", "[{}]");
     folder.file("columns.csv", "question,answer\n1,2\n");
-    folder.file("empty.jsonl", "");
     for (args, message) in [
         (&["missing.jsonl"][..], "cannot read missing.jsonl"),
         (&["."], "cannot read ."),
         (&["list.json"], "a JSON list, not an object a line"),
         (&["columns.csv"], "columns.csv:1: no column `prediction`"),
-        (&["empty.jsonl"], "no rows"),
         (&["answers.jsonl", "--kind", "gsm"], "invalid value 'gsm'"),
         (&["answers.jsonl", "--kind", "regex"], "give it with --pattern"),
         (&["answers.jsonl", "--pattern", "("], "the pattern cannot be used"),
-        (&["answers.jsonl", "--tolerance", "2"], "a tolerance is a share of the truth"),
+        (&["answers.jsonl", "--tolerance", "2"], "a percentage or a number from 0 to 1"),
         (&["answers.jsonl", "--letters", "a"], "the last letter of a choice"),
         (&["answers.jsonl", "--explain", "4"], "it has 4, numbered from 0"),
     ] {
@@ -174,6 +172,42 @@ fn wrong_use_ends_with_what_to_do() {
         assert!(told.contains(message), "{args:?}: {told}");
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert_eq!(text(&output.stdout), "", "{args:?}");
+    }
+}
+
+#[test]
+fn a_file_without_a_row_to_score_ends_with_4_whether_it_has_a_header_or_nothing() {
+    let folder = Folder::new();
+    for (name, content) in
+        [("nothing.csv", ""), ("nothing.jsonl", "\n"), ("header.csv", "prediction,truth\n")]
+    {
+        folder.file(name, content);
+        let output = folder.score(&[name, "--kind", "gsm8k"]);
+        assert_eq!(output.status.code(), Some(4), "{name}");
+        assert!(text(&output.stderr).contains("no row could be scored"), "{name}");
+    }
+}
+
+#[test]
+fn a_row_whose_truth_is_unusable_is_explained_as_left_out() {
+    let folder = Folder::new();
+    folder.file("answers.jsonl", r#"{"prediction": "It is 5.", "truth": "none here"}"#);
+    let output = folder.score(&["answers.jsonl", "--kind", "gsm8k", "--explain", "0"]);
+    let told = text(&output.stdout);
+    assert!(told.ends_with("left out: the truth has no answer of kind `gsm8k`\n"), "{told}");
+    assert!(!told.contains("verdict"), "{told}");
+    assert_eq!(output.status.code(), Some(0));
+    let output = folder.score(&["answers.jsonl", "--kind", "gsm8k", "--explain", "0", "--strict"]);
+    assert_eq!(output.status.code(), Some(4));
+}
+
+#[test]
+fn a_tolerance_may_be_a_percentage() {
+    let folder = Folder::new();
+    folder.file("answers.jsonl", r#"{"prediction": "It is 101.", "truth": "100"}"#);
+    for (tolerance, verdict) in [("1%", ",right,"), ("0.01", ",right,"), ("0.5%", ",wrong,")] {
+        let output = folder.score(&["answers.jsonl", "--kind", "gsm8k", "--tolerance", tolerance]);
+        assert!(text(&output.stdout).contains(verdict), "{tolerance}");
     }
 }
 

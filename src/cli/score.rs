@@ -53,7 +53,7 @@ pub(super) struct ScoreArgs {
     #[arg(long)]
     marked_only: bool,
     /// Let numbers differ from the truth by this share of it
-    #[arg(long, value_name = "SHARE", default_value_t = 0.0)]
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = super::compare::share)]
     tolerance: f64,
     /// Fail (exit code 4) if a row has no usable truth or cannot be read
     #[arg(long)]
@@ -68,7 +68,7 @@ pub(super) fn run(args: &ScoreArgs) -> Result<Exit, Failure> {
     let name = args.file.to_string_lossy();
     let mut rows = Rows::open(&args.file)?;
     match args.explain {
-        Some(wanted) => explain(&mut rows, &rules, &name, wanted),
+        Some(wanted) => explain(&mut rows, &rules, &name, wanted, args.strict),
         None => score(&mut rows, &rules, &name, args.strict),
     }
 }
@@ -110,17 +110,23 @@ impl Rules {
     }
 }
 
-fn explain(rows: &mut Rows, rules: &Rules, file: &str, wanted: u64) -> Result<Exit, Failure> {
+fn explain(rows: &mut Rows, rules: &Rules, file: &str, wanted: u64, strict: bool) -> Result<Exit, Failure> {
     let mut count = 0;
     while let Some(Reading { line, row }) = rows.next().map_err(|error| unreadable(file, &error))? {
         if count == wanted {
             let at = |bad: Bad| Failure::usage(format!("{file}:{line}: {bad}"));
             let row = row.map_err(at)?;
             let rule = rules.of(&row).map_err(at)?;
-            let steps = rule.explain(&row.prediction, &row.truth).join("\n");
+            let mut steps = rule.explain(&row.prediction, &row.truth);
+            let is_usable = rule.truth(&row.truth).is_some();
+            if !is_usable {
+                // The last step is a verdict, and such a row gets none.
+                steps.pop();
+                steps.push(format!("left out: {}", Bad::Truth(rule.kind().name())));
+            }
             // A closed pipe is the reader's choice.
-            let _ = writeln!(io::stdout(), "row {wanted}, line {line}\n{steps}");
-            return Ok(Exit::Done);
+            let _ = writeln!(io::stdout(), "row {wanted}, line {line}\n{}", steps.join("\n"));
+            return Ok(if strict && !is_usable { Exit::Invalid } else { Exit::Done });
         }
         count += 1;
     }

@@ -93,11 +93,12 @@ impl Rows {
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
         let named = path.extension().is_some_and(|extension| extension == "jsonl" || extension == "ndjson");
         match start.first() {
-            None => Err(Failure::usage(format!("{name}: no rows"))),
             Some(b'[') => {
                 let help = "write one object a line, as `jq -c '.[]'` does";
                 Err(Failure::usage(format!("{name}: a JSON list, not an object a line\n  help: {help}")))
             }
+            // Nothing at all is no rows of any form.
+            None => Ok(Rows::Lines(Lines { input: Box::new(input), line: 0 })),
             first if named || first == Some(&b'{') => {
                 Ok(Rows::Lines(Lines { input: Box::new(input), line: 0 }))
             }

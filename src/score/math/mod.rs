@@ -58,9 +58,12 @@ pub(super) fn compare(prediction: &str, truth: &str, tolerance: f64, work: &mut 
     if comparison.same(&form::read(&left, MAX_DEPTH), &truth) {
         return Some(Same::Value);
     }
-    if let Some(bare) = without_letter_unit(&left)
-        && evaluates(&right)
-        && comparison.same(&form::read(bare, MAX_DEPTH), &truth)
+    let (bare_left, bare_right) = (without_letter_unit(&left), without_letter_unit(&right));
+    if (bare_left.is_some() && evaluates(&right) || bare_right.is_some())
+        && comparison.same(
+            &form::read(bare_left.unwrap_or(&left), MAX_DEPTH),
+            &form::read(bare_right.unwrap_or(&right), MAX_DEPTH),
+        )
     {
         return Some(Same::Value);
     }
