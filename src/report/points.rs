@@ -73,7 +73,7 @@ pub(super) fn answer(manifest: &Manifest) -> Option<String> {
     let mut line = match (capacity.holds, capacity.fails) {
         (Some(holds), Some(fails)) => format!("holds at {holds}{held}, fails at {fails}"),
         (Some(holds), None) => format!("holds at {holds}{held}, the highest that was tried"),
-        (None, Some(fails)) => format!("fails at {fails}, and nothing lower held"),
+        (None, Some(fails)) => format!("fails at {fails}, and nothing lower was seen to hold"),
         (None, None) => "not known".to_owned(),
     };
     match capacity.unclear {

@@ -369,7 +369,7 @@ impl FindingKind {
             FindingKind::Growing => {
                 "lower the rate, or lengthen warm_up if the load is one the server can take"
             }
-            FindingKind::ShortWindow => "lengthen `duration`",
+            FindingKind::ShortWindow => "lengthen `duration`, or send more `requests`",
             FindingKind::StrangeHits => {
                 "let each run draw its own salt, empty the cache with target.reset_cache, or use the server alone"
             }
