@@ -12,6 +12,8 @@ const LONG: f64 = 20.0;
 /// Of a prefill, so much in one gap is a stop.
 const STOP: f64 = 0.5;
 
+const NO_QUIET: &str = "answers beside which no prompt is taken in; add a phase with `load.closed = 1`";
+
 /// A prefill that ran beside an answer, from first to last.
 #[derive(Clone, Copy)]
 struct Prefill {
@@ -26,6 +28,23 @@ impl Prefill {
     }
 }
 
+/// What matters of an answer that succeeded.
+#[derive(Clone, Copy)]
+struct Answer {
+    first: Micros,
+    last: Micros,
+    usual: Micros,
+    longest_gap: Micros,
+}
+
+impl Answer {
+    fn of(one: &Seen) -> Option<Answer> {
+        let answer =
+            Answer { first: one.first?, last: one.last?, usual: one.gap_p50?, longest_gap: one.gap_max? };
+        one.is_ok.then_some(answer)
+    }
+}
+
 /// An answer beside a long prefill.
 struct Beside {
     /// Of the prompt that was prefilled, where that is known.
@@ -35,8 +54,8 @@ struct Beside {
 }
 
 pub(super) fn rows(seen: &[Seen]) -> Vec<AnalysisRow> {
-    let (long, mut quiet) = pairs(seen);
-    let long = longest_prompts(long);
+    let long = longest_prompts(beside_long(seen));
+    let mut quiet = gaps_without(seen);
     let beside = long.len();
     if beside < FEWEST {
         let what = "at least 5 answers beside which a prompt is prefilled that takes over 20 of their usual gaps; \
@@ -71,43 +90,44 @@ pub(super) fn rows(seen: &[Seen]) -> Vec<AnalysisRow> {
         ),
         row("gap_beside", "ms", median(&mut spikes), beside, "longest gap beside a long prefill, median"),
     ];
-    if !quiet.is_empty() {
-        let count = quiet.len();
-        rows.push(row(
-            "gap_without",
-            "ms",
-            median(&mut quiet),
-            count,
-            "longest gap beside no prefill, median",
-        ));
-    }
+    rows.push(match median(&mut quiet) {
+        None => AnalysisRow::open("interference", "gap_without", "ms", 0, NO_QUIET),
+        gap => row("gap_without", "ms", gap, quiet.len(), "longest gap beside no prefill at all, median"),
+    });
     rows
 }
 
-/// Answers beside a long prefill, and the longest gaps of those beside none, in ms.
-fn pairs(seen: &[Seen]) -> (Vec<Beside>, Vec<f64>) {
+/// Answers beside a long prefill.
+fn beside_long(seen: &[Seen]) -> Vec<Beside> {
     let prefill = |one: &Seen| Some(Prefill { from: one.sent, until: one.first?, tokens: one.prompt });
     let prefills: Vec<Prefill> = seen.iter().filter_map(prefill).collect();
     let longest = prefills.iter().map(Prefill::took).max().unwrap_or(0);
-    let (mut long, mut quiet) = (Vec::new(), Vec::new());
-    for one in seen.iter().filter(|one| one.is_ok) {
-        let (Some(first), Some(last), Some(usual), Some(longest_gap)) =
-            (one.first, one.last, one.gap_p50, one.gap_max)
-        else {
-            continue;
-        };
+    let mut long = Vec::new();
+    for Answer { first, last, usual, longest_gap } in seen.iter().filter_map(Answer::of) {
         let from = prefills.partition_point(|prefill| prefill.from.0 + longest < first.0);
         let during = prefills[from..].iter().take_while(|prefill| prefill.from < last);
         let inside = during.filter(|prefill| prefill.from >= first && prefill.until <= last);
-        match inside.max_by_key(|prefill| prefill.took()) {
-            None => quiet.push(longest_gap.as_ms()),
-            Some(prefill) if usual.0 > 0 && prefill.took() as f64 >= LONG * usual.0 as f64 => {
-                long.push(Beside { tokens: prefill.tokens, prefill: prefill.took() as f64, longest_gap });
-            }
-            Some(_) => {}
+        let Some(prefill) = inside.max_by_key(|prefill| prefill.took()) else { continue };
+        if usual.0 > 0 && prefill.took() as f64 >= LONG * usual.0 as f64 {
+            long.push(Beside { tokens: prefill.tokens, prefill: prefill.took() as f64, longest_gap });
         }
     }
-    (long, quiet)
+    long
+}
+
+/// Longest gaps, in ms, of the answers beside which no prompt was waited for or taken in, not even in part.
+fn gaps_without(seen: &[Seen]) -> Vec<f64> {
+    // Of the requests in order of sending, until when a prompt of those so far is open.
+    let open = |until: &mut Micros, one: &Seen| {
+        *until = (*until).max(one.first.unwrap_or(one.ended));
+        Some(*until)
+    };
+    let open_until: Vec<Micros> = seen.iter().scan(Micros(0), open).collect();
+    let is_alone = |answer: &Answer| {
+        let begun = seen.partition_point(|other| other.sent < answer.last);
+        open_until[..begun].last().is_none_or(|until| *until <= answer.first)
+    };
+    seen.iter().filter_map(Answer::of).filter(is_alone).map(|answer| answer.longest_gap.as_ms()).collect()
 }
 
 /// Those beside the longest prompts, down to half of the longest, and never fewer than are needed: a prompt that fits

@@ -236,6 +236,39 @@ fn answers_that_stand_still_beside_a_prefill_are_told_from_those_that_go_on() {
 }
 
 #[test]
+fn the_gap_without_is_that_of_answers_with_no_prompt_beside_them_not_even_in_part() {
+    let without = |requests: &[RequestRecord]| {
+        let found = rows(requests, &[], &Known::default());
+        let row = find(&found, "interference", "gap_without");
+        (row.value, row.count)
+    };
+    // The answers to the five long prompts have nothing beside them: three gaps of 25 ms each.
+    assert_eq!(without(&disturbed(250)), (Some(25.0), 5));
+    let prompt = |sent, first| {
+        let mut prompt = request(0, [sent, first, first], [100, 0, 1]);
+        (prompt.gaps.p50, prompt.gaps.max) = (None, None);
+        prompt
+    };
+    // Beside each of those, a prompt that ends in it, one that begins in it, two around it, and one that fails.
+    let mut requests = disturbed(250);
+    let overlapping =
+        [(-10_000, 10_000), (90_000, 200_000), (-10_000, 200_000), (-1, 101_000), (-10_000, 50_000)];
+    for (at, (sent, first)) in (0..).zip(overlapping) {
+        let answer = at * 10_000_000 + 3_000_000_i64;
+        requests.push(prompt((answer + sent) as u64, (answer + first) as u64));
+    }
+    let failed = requests.last_mut().unwrap();
+    (failed.outcome, failed.first_token, failed.last_token) = (Outcome::TimeoutFirstToken, None, None);
+    assert_eq!(without(&requests), (None, 0));
+    // One that is taken in as the answer begins, and one that is sent as it ends, are not beside it.
+    let at = 60_000_000;
+    requests.push(prompt(at - 5_000, at));
+    requests.push(request(0, [at - 4_000, at, at + 90_000], [100, 0, 10]));
+    requests.push(prompt(at + 90_000, at + 95_000));
+    assert_eq!(without(&requests), (Some(9.0), 1));
+}
+
+#[test]
 fn prompts_that_fit_into_a_chunk_do_not_hide_that_longer_ones_are_cut() {
     let mut requests = disturbed(250);
     // Six answers beside a prompt of a thousand tokens, which is taken in whole.
