@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 use super::figure::{NONE, percent, short, time};
 use super::points;
 use crate::results::Manifest;
-use crate::results::manifest::PointState;
+use crate::results::manifest::{ClockKind, PhaseEntry, PointState};
 use crate::results::text::{Column, number, plain, printable, text};
-use crate::stats::change::{Change, FEWEST_RUNS, Side, change};
+use crate::stats::change::{Change, Counted, FEWEST_RUNS, Run, Side, change};
 use crate::stats::fold::ALL;
 use crate::stats::metrics::{Unit, metric};
 use crate::stats::{Interval, SummaryRow};
@@ -44,7 +44,10 @@ const FREE: [&str; 9] =
     ["name", "seed", "about", "target", "slo", "objective", "results", "server", "verdict"];
 
 /// A folder as far as a comparison needs it.
+#[derive(Clone, Copy)]
 pub struct Compared<'a> {
+    /// Where it lies.
+    pub name: &'a str,
     /// What it was.
     pub manifest: &'a Manifest,
     /// The scenario as it ran.
@@ -112,7 +115,7 @@ pub struct Comparison {
     pub unpaired: Vec<String>,
 }
 
-/// What keeps runs from being compared: keys of their scenarios with both values, or the clock.
+/// What keeps runs from being compared: keys of their scenarios with both values, or what kind of server there was.
 pub fn obstacles(base: &Compared<'_>, new: &Compared<'_>) -> Vec<String> {
     let mut obstacles = Vec::new();
     if is_simulated(base) != is_simulated(new) {
@@ -177,7 +180,9 @@ fn keys_of(scenario: &str) -> BTreeMap<String, String> {
 /// Pairs the figures of phases that both sides have. What keeps runs from being compared, where they are all the same, is
 /// told among their differences. `worse_than` is the share from which a change matters.
 pub fn compare(base: &[Compared<'_>], new: &[Compared<'_>], worse_than: f64) -> Comparison {
-    let (from, to) = (Figures::of(base), Figures::of(new));
+    let (base, base_repeated) = once_each(base);
+    let (new, new_repeated) = once_each(new);
+    let (from, to) = (Figures::of(&base), Figures::of(&new));
     let mut lines = Vec::new();
     let mut unpaired = Vec::new();
     for place in &from.places {
@@ -211,7 +216,40 @@ pub fn compare(base: &[Compared<'_>], new: &[Compared<'_>], worse_than: f64) -> 
     }
     let added = to.places.iter().filter(|place| !from.places.contains(place));
     unpaired.extend(added.map(|place| format!("{} is on the new side alone", place.name())));
-    Comparison { differences: differences(base, new), lines, unpaired }
+    let mut differences = differences(&base, &new);
+    differences.extend(base_repeated.into_iter().chain(new_repeated));
+    Comparison { differences, lines, unpaired }
+}
+
+/// The runs of a side without those that are another one over again, and a line on each such set.
+fn once_each<'a>(runs: &[Compared<'a>]) -> (Vec<Compared<'a>>, Vec<String>) {
+    let mut sets: Vec<Vec<Compared<'a>>> = Vec::new();
+    for run in runs {
+        match sets.iter_mut().find(|set| is_same_run(&set[0], run)) {
+            Some(set) => set.push(*run),
+            None => sets.push(vec![*run]),
+        }
+    }
+    let told = sets.iter().filter(|set| set.len() > 1).map(|set| {
+        let names: Vec<String> = set.iter().map(|run| printable(run.name)).collect();
+        let (names, seed) = (names.join(", "), set[0].manifest.seed);
+        match set[0].manifest.clock {
+            ClockKind::Virtual => format!(
+                "these rehearsals are the same run: {names}; counted once: set another seed for each (seed = {seed})"
+            ),
+            ClockKind::Real => format!("these folders hold the same run: {names}; counted once"),
+        }
+    });
+    let told = told.collect();
+    (sets.into_iter().map(|set| set[0]).collect(), told)
+}
+
+/// A rehearsal made twice from one seed is one run; a run under the world's clock only if its folder was copied.
+fn is_same_run(one: &Compared<'_>, other: &Compared<'_>) -> bool {
+    let (a, b) = (one.manifest, other.manifest);
+    let is_copy = (&a.run_id, &a.started, &a.shard) == (&b.run_id, &b.started, &b.shard);
+    let is_virtual = a.clock == ClockKind::Virtual;
+    (a.clock, a.seed) == (b.clock, b.seed) && (is_copy || is_virtual) && one.summary == other.summary
 }
 
 /// What differs between the first run and any other, and what to know of each.
@@ -248,6 +286,11 @@ fn manifest_differences(base: &Manifest, new: &Manifest) -> Vec<String> {
     };
     add("model", base.model.as_ref(), new.model.as_ref());
     add("target", Some(&base.target), Some(&new.target));
+    let clock = |manifest: &Manifest| match manifest.clock {
+        ClockKind::Real => "real, measured".to_owned(),
+        ClockKind::Virtual => "virtual, rehearsed".to_owned(),
+    };
+    add("clock", Some(&clock(base)), Some(&clock(new)));
     add("server version", base.serving.version.as_ref(), new.serving.version.as_ref());
     add("server header", base.serving.header.as_ref(), new.serving.header.as_ref());
     let models = |manifest: &Manifest| {
@@ -283,7 +326,7 @@ impl Place {
 struct Figures<'a> {
     /// In order of running.
     places: Vec<Place>,
-    rows: Vec<(usize, &'a SummaryRow)>,
+    rows: Vec<(usize, &'a Manifest, &'a SummaryRow)>,
 }
 
 impl<'a> Figures<'a> {
@@ -298,23 +341,37 @@ impl<'a> Figures<'a> {
                     figures.places.push(place);
                     figures.places.len() - 1
                 });
-                figures.rows.push((at, row));
+                figures.rows.push((at, run.manifest, row));
             }
         }
         figures
     }
 
     fn side(&self, place: &Place, metric: &str, statistic: &str) -> Side {
-        let is_it = |(at, row): &&(usize, &SummaryRow)| {
+        let is_it = |(at, _, row): &&(usize, &Manifest, &SummaryRow)| {
             (row.metric, row.statistic) == (metric, statistic) && self.places[*at] == *place
         };
-        let value = |row: &SummaryRow| Some((row.value?, Interval { low: row.ci_low, high: row.ci_high }));
-        Side { runs: self.rows.iter().filter(is_it).filter_map(|(_, row)| value(row)).collect() }
+        let run = |(_, manifest, row): &(usize, &Manifest, &SummaryRow)| {
+            let interval = Interval { low: row.ci_low, high: row.ci_high };
+            Some(Run { value: row.value?, interval, counted: counted(manifest, row) })
+        };
+        Side { runs: self.rows.iter().filter(is_it).filter_map(run).collect() }
     }
 
     fn point_of(&self, place: &Place) -> Option<u32> {
-        self.rows.iter().find(|(at, _)| self.places[*at] == *place).and_then(|(_, row)| row.point)
+        self.rows.iter().find(|(at, ..)| self.places[*at] == *place).and_then(|(.., row)| row.point)
     }
+}
+
+/// What a rate counted in the window of its phase: requests, of throughputs too.
+fn counted(manifest: &Manifest, row: &SummaryRow) -> Option<Counted> {
+    let unit = metric(row.metric)?.unit;
+    let is_it =
+        |phase: &&PhaseEntry| (phase.point, phase.repeat, &phase.name) == (row.point, row.repeat, &row.phase);
+    let phase = manifest.phases.iter().find(is_it)?;
+    let seconds = phase.window_end_s? - phase.window_start_s?;
+    let is_rate = matches!(unit, Unit::RequestsPerSecond | Unit::TokensPerSecond);
+    (is_rate && seconds > 0.0).then_some(Counted { events: row.count as f64, seconds })
 }
 
 /// What the axes were set to at the point of a row; nothing without a sweep, `None` for a run that does not count.
@@ -328,13 +385,16 @@ fn settings(manifest: &Manifest, row: &SummaryRow) -> Option<String> {
 }
 
 fn meaning(tag: &str, change: Change, worse_than: f64) -> Meaning {
-    let Some(relative) = change.relative else { return Meaning::Unclear };
     // Latencies are better low; rates and shares of what went well are better high.
     let sign = if metric(tag).is_some_and(|metric| metric.unit == Unit::Ms) { 1.0 } else { -1.0 };
+    let (rise, fall) = (
+        change.difference.low.is_some_and(|low| low > 0.0),
+        change.difference.high.is_some_and(|high| high < 0.0),
+    );
     let (low, high) = (change.interval.low, change.interval.high);
-    let (rise, fall) = (low.is_some_and(|low| low > 0.0), high.is_some_and(|high| high < 0.0));
     let within = |end: Option<f64>| end.is_some_and(|end| end.abs() <= worse_than);
-    let bad = relative * sign;
+    // A rise from nothing is beyond every bound.
+    let bad = sign * change.relative.unwrap_or(if change.new > 0.0 { f64::INFINITY } else { 0.0 });
     match () {
         () if bad > worse_than && (rise || fall) => Meaning::Worse,
         () if bad < -worse_than && (rise || fall) => Meaning::Better,
@@ -361,7 +421,7 @@ impl Comparison {
         for lines in self.lines.chunk_by(|a, b| (&a.settings, &a.phase) == (&b.settings, &b.phase)) {
             let first = &lines[0];
             let unit = if first.base_runs.min(first.new_runs) >= FEWEST_RUNS {
-                "intervals from run to run"
+                "intervals from run to run; within runs where all are alike"
             } else {
                 "within-run interval only: what differs from run to run is not in it"
             };
@@ -458,7 +518,7 @@ mod tests {
     #[test]
     fn a_run_against_itself_is_the_same_or_unclear_and_never_worse() {
         let (manifest, rows) = sample::two_phases();
-        let run = || [Compared { manifest: &manifest, scenario: SCENARIO, summary: &rows }];
+        let run = || [Compared { name: "", manifest: &manifest, scenario: SCENARIO, summary: &rows }];
         let comparison = compare(&run(), &run(), 0.05);
         assert!(!comparison.is_worse());
         assert!(comparison.lines.iter().all(|line| line.change.relative == Some(0.0)));
@@ -478,8 +538,8 @@ mod tests {
                 row
             })
             .collect();
-        let base = [Compared { manifest: &manifest, scenario: SCENARIO, summary: &rows }];
-        let new = [Compared { manifest: &manifest, scenario: SCENARIO, summary: &slower }];
+        let base = [Compared { name: "", manifest: &manifest, scenario: SCENARIO, summary: &rows }];
+        let new = [Compared { name: "", manifest: &manifest, scenario: SCENARIO, summary: &slower }];
         let comparison = compare(&base, &new, 0.05);
         assert!(comparison.is_worse());
         insta::assert_snapshot!(comparison.text(0.05), @r#"
@@ -547,7 +607,7 @@ mod tests {
     #[test]
     fn points_are_paired_by_what_their_axes_were_set_to() {
         let (base, new) = (search(&[4, 8, 16]), search(&[4, 16, 8, 10]));
-        let side = |(manifest, summary)| [Compared { manifest, scenario: SCENARIO, summary }];
+        let side = |(manifest, summary)| [Compared { name: "", manifest, scenario: SCENARIO, summary }];
         let comparison = compare(&side((&base.0, &base.1[..])), &side((&new.0, &new.1[..])), 0.05);
         assert!(comparison.lines.iter().all(|line| line.change.relative == Some(0.0)));
         let mut places: Vec<_> = comparison.lines.iter().map(|it| (it.point, it.settings.as_str())).collect();
@@ -563,7 +623,7 @@ mod tests {
     fn runs_of_a_sweep_that_were_interrupted_are_not_compared() {
         let (base, mut new) = (search(&[4, 8]), search(&[4, 8]));
         new.0.points[1].state = PointState::Interrupted;
-        let side = |(manifest, summary)| [Compared { manifest, scenario: SCENARIO, summary }];
+        let side = |(manifest, summary)| [Compared { name: "", manifest, scenario: SCENARIO, summary }];
         let comparison = compare(&side((&base.0, &base.1[..])), &side((&new.0, &new.1[..])), 0.05);
         assert_eq!(comparison.unpaired, ["users = 8, high is in the base alone"]);
     }
@@ -577,8 +637,8 @@ mod tests {
             .map(|row| SummaryRow { value: row.value.filter(|_| row.metric != "tpot"), ..row })
             .collect();
         let longer = SCENARIO.replace("words = 30", "words = 300");
-        let base = [Compared { manifest: &manifest, scenario: SCENARIO, summary: &rows }];
-        let new = [Compared { manifest: &manifest, scenario: &longer, summary: &lost }];
+        let base = [Compared { name: "", manifest: &manifest, scenario: SCENARIO, summary: &rows }];
+        let new = [Compared { name: "", manifest: &manifest, scenario: &longer, summary: &lost }];
         let comparison = compare(&base, &new, 0.05);
         assert_eq!(comparison.differences[0], "workload.chat.prompt.synthetic.words: 30 → 300");
         assert_eq!(comparison.unpaired[0], "low: the base alone has tpot p50");
@@ -587,7 +647,7 @@ mod tests {
     #[test]
     fn other_load_or_lengths_are_obstacles_and_other_servers_names_and_limits_are_not() {
         let (manifest, rows) = sample::two_phases();
-        let run = |scenario| Compared { manifest: &manifest, scenario, summary: &rows };
+        let run = |scenario| Compared { name: "", manifest: &manifest, scenario, summary: &rows };
         let free =
             SCENARIO.replace("http://a", "http://b").replace("2s", "3s").replace("seed = 7", "seed = 8");
         assert_eq!(obstacles(&run(SCENARIO), &run(&free)), Vec::<String>::new());
