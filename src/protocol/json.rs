@@ -9,6 +9,8 @@ use std::fmt;
 
 /// Deepest nesting that is read.
 const DEPTH_LIMIT: usize = 100;
+/// More tokens than any answer or prompt has: a greater number counts nothing.
+const LARGEST_COUNT: u64 = 1_000_000_000;
 
 /// A value, or what is wrong with it.
 pub(super) type Read<T> = Result<T, Fault>;
@@ -112,10 +114,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A count; `None` for null and for numbers that are none, as -1.
+    /// A count; `None` for null and for numbers that are none, as -1, or can be none.
     pub(super) fn count(&mut self) -> Read<Option<u64>> {
         match self.peek() {
-            b'-' | b'0'..=b'9' => Ok(self.json()?.parse().ok()),
+            b'-' | b'0'..=b'9' => Ok(self.json()?.parse().ok().filter(|count| *count <= LARGEST_COUNT)),
             _ if self.takes_null()? => Ok(None),
             _ => self.fault("a number or null"),
         }

@@ -203,12 +203,14 @@ fn set_grade(grade: &mut Option<Grade>, place: fn(&mut Grade) -> &mut String, ce
     Some(())
 }
 
-/// `Some(None)` of an empty cell, `None` of one that is no such number.
+/// `Some(None)` of an empty cell, `None` of one that is no such number, or so great that sums of rows would not be whole.
 fn count<T: TryFrom<u64>>(cell: &[u8]) -> Option<Option<T>> {
+    const GREATEST: u64 = 1_000_000_000_000_000;
     if cell.is_empty() {
         return Some(None);
     }
-    Some(Some(T::try_from(whole(cell)?).ok()?))
+    let count = whole(cell).filter(|count| *count <= GREATEST)?;
+    Some(Some(T::try_from(count).ok()?))
 }
 
 /// A whole number without sign, below 10¹⁹.

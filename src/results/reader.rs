@@ -78,6 +78,19 @@ pub enum ReadError {
         /// The column.
         name: &'static str,
     },
+    /// A run that ended wrote other rows.
+    Rows {
+        /// The file.
+        path: PathBuf,
+        /// The phase.
+        phase: String,
+        /// What its rows are: `planned`, or an outcome.
+        what: &'static str,
+        /// How many it has.
+        found: u64,
+        /// How many the run had by its manifest.
+        told: u64,
+    },
     /// A line cannot be read.
     Line {
         /// The file.
@@ -102,6 +115,12 @@ impl fmt::Display for ReadError {
                 path.display()
             ),
             ReadError::Column { path, name } => write!(f, "{} has no column `{name}`", path.display()),
+            ReadError::Rows { path, phase, what, found, told } => write!(
+                f,
+                "{} has {found} rows of phase `{phase}` that are {what}, and the run had {told}: rows were lost or changed \
+                 since\n  help: take the folder as the run left it",
+                path.display()
+            ),
             ReadError::Line { path, line, problem } => write!(f, "{}:{line}: {problem}", path.display()),
         }
     }
@@ -127,6 +146,7 @@ pub fn read(path: &Path, each: impl FnMut(usize, &RequestRecord)) -> Result<Fold
     let is_killed = manifest.state == State::Running;
     let mut folder = Folder::begin(path, manifest, scenario);
     folder.read_requests(path, is_killed, each)?;
+    folder.check_rows(path)?;
     folder.read_gaps(path)?;
     folder.read_timeline(path)?;
     folder.fill_timeline();
@@ -284,6 +304,26 @@ impl Folder {
             each(run, record);
             Ok(())
         })
+    }
+
+    /// Whether the rows are those that the run had. One that was killed cannot say, and one that a failure stopped may
+    /// have had more than it could write.
+    fn check_rows(&self, folder: &Path) -> Result<(), ReadError> {
+        if !matches!(self.manifest.state, State::Complete | State::Interrupted) {
+            return Ok(());
+        }
+        for run in &self.runs {
+            for (index, entry) in (0..).zip(entries(&self.manifest, run.point, run.repeat)) {
+                let told = |what: &str| entry.requests.get(what).copied().unwrap_or(0);
+                let found = run.fold.outcomes(index);
+                if let Some((what, found)) = found.into_iter().find(|(what, found)| *found != told(what)) {
+                    let path = folder.join("requests.csv");
+                    let phase = entry.name.clone();
+                    return Err(ReadError::Rows { path, phase, what, found, told: told(what) });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Adds the rows of a folder, each shown with its cells; with `rebuilds` to the course by the second too.

@@ -440,7 +440,8 @@ impl Slices {
     }
 
     fn add_to(&mut self, slice: usize, amount: f64) {
-        self.amounts[slice] += (amount * MILLIONTHS).round() as u64;
+        let amount = (amount * MILLIONTHS).round() as u64;
+        self.amounts[slice] = self.amounts[slice].saturating_add(amount);
     }
 
     fn add_output(&mut self, bounds: Bounds, tally: &Tally) {

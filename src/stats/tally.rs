@@ -250,8 +250,8 @@ impl Lengths {
     }
 
     pub(super) fn add(&mut self, other: Lengths) {
-        self.planned += other.planned;
-        self.real += other.real;
+        self.planned = self.planned.saturating_add(other.planned);
+        self.real = self.real.saturating_add(other.real);
     }
 
     /// |real − planned| / planned; `None` where nothing was asked for.
