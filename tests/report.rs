@@ -234,7 +234,7 @@ fn a_rehearsal_against_a_measured_run_is_told() {
     assert!(told.contains("clock: virtual, rehearsed → real, measured\n"), "{told}");
 }
 
-/// Ten requests a second for a minute, to a server that is not busy.
+/// Ten requests a second for three minutes, to a server that is not busy.
 const STEADY: &str = r#"
 name = "steady"
 seed = 1
@@ -248,7 +248,7 @@ slo.ttft = "100ms"
 
 [[phase]]
 name = "steady"
-duration = "60s"
+duration = "3m"
 load.poisson = "10/s"
 "#;
 
@@ -256,7 +256,7 @@ load.poisson = "10/s"
 fn rehearse_faulty(folder: &Path, faults: &str) -> PathBuf {
     let scenario = folder.join("faulty.toml");
     fs::write(&scenario, STEADY).unwrap();
-    let out = folder.join(if faults.is_empty() { "sound" } else { "faulty" });
+    let out = folder.join(if faults.is_empty() { "sound".to_owned() } else { faults.replace('@', "-") });
     let faults = format!("target.sim.faults={faults}");
     let set = if out.ends_with("sound") { vec![] } else { vec!["--set", faults.as_str()] };
     let done = tonnage().arg("rehearse").arg(&scenario).arg("--out").arg(&out).args(set).output().unwrap();
@@ -271,6 +271,22 @@ fn compared(base: &Path, new: &Path, code: i32) -> std::collections::BTreeMap<St
     rows.map(Result::unwrap)
         .map(|row| (format!("{} {}", &row[3], &row[4]), [7, 8, 9, 13].map(|at| row[at].to_owned())))
         .collect()
+}
+
+#[test]
+fn figures_that_failures_make_late_for_ever_are_worse_and_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sound, failing) =
+        (rehearse_faulty(folder.path(), ""), rehearse_faulty(folder.path(), "status=500@10%"));
+    let (fall, rise) = (compared(&sound, &failing, 5), compared(&failing, &sound, 0));
+    for metric in ["ttft_adjusted p99", "e2e_adjusted p99"] {
+        assert_eq!((fall[metric][3].as_str(), rise[metric][3].as_str()), ("worse", "better"), "{metric}");
+    }
+    let told = tonnage().arg("compare").args([&sound, &failing]).arg("--anyway").assert().code(5);
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    let line = told.lines().find(|line| line.contains("ttft_adjusted p99")).unwrap();
+    assert!(line.contains(" never ") && line.ends_with(" worse"), "{line}");
+    assert!(!told.contains("the base alone has"), "{told}");
 }
 
 #[test]
