@@ -160,6 +160,39 @@ fn what_is_no_folder_of_a_run_is_refused_with_the_file_and_place() {
 }
 
 /// A folder of its own with a copy of the run.
+/// What `report` says of a run whose rows were changed since, header included.
+fn told_of(change: impl Fn(&mut Vec<String>)) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let run = rehearse(folder.path());
+    let path = run.join("requests.csv");
+    let mut lines = fs::read_to_string(&path).unwrap().lines().map(str::to_owned).collect::<Vec<_>>();
+    change(&mut lines);
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let output = tonnage().arg("report").arg(&run).output().unwrap();
+    let told = String::from_utf8(output.stderr).unwrap();
+    (output.status.code(), told.replace(&run.display().to_string(), "RUN"))
+}
+
+#[test]
+fn rows_that_are_not_those_of_the_run_are_refused() {
+    assert_eq!(told_of(|_| {}), (Some(0), String::new()));
+    let (code, told) = told_of(|lines| lines.truncate(lines.len() - 3));
+    assert_eq!(code, Some(2));
+    insta::assert_snapshot!(told, @r"
+    error: RUN/requests.csv has 197 rows of phase `counted` that are planned, and the run had 200: rows were lost or changed since
+      help: take the folder as the run left it
+    ");
+    for change in [
+        |lines: &mut Vec<String>| lines.truncate(1),
+        |lines: &mut Vec<String>| lines.push(lines[1].clone()),
+        |lines: &mut Vec<String>| lines[5] = lines[5].replacen(",ok,", ",truncated,", 1),
+    ] {
+        let (code, told) = told_of(change);
+        assert_eq!(code, Some(2));
+        assert!(told.contains("rows were lost or changed since"), "{told}");
+    }
+}
+
 fn copy(folder: &Path, name: &str) -> PathBuf {
     let inner = folder.join(name);
     fs::create_dir(&inner).unwrap();
@@ -234,7 +267,7 @@ fn a_rehearsal_against_a_measured_run_is_told() {
     assert!(told.contains("clock: virtual, rehearsed → real, measured\n"), "{told}");
 }
 
-/// Ten requests a second for a minute, to a server that is not busy.
+/// Ten requests a second for three minutes, to a server that is not busy.
 const STEADY: &str = r#"
 name = "steady"
 seed = 1
@@ -248,7 +281,7 @@ slo.ttft = "100ms"
 
 [[phase]]
 name = "steady"
-duration = "60s"
+duration = "3m"
 load.poisson = "10/s"
 "#;
 
@@ -256,7 +289,7 @@ load.poisson = "10/s"
 fn rehearse_faulty(folder: &Path, faults: &str) -> PathBuf {
     let scenario = folder.join("faulty.toml");
     fs::write(&scenario, STEADY).unwrap();
-    let out = folder.join(if faults.is_empty() { "sound" } else { "faulty" });
+    let out = folder.join(if faults.is_empty() { "sound".to_owned() } else { faults.replace('@', "-") });
     let faults = format!("target.sim.faults={faults}");
     let set = if out.ends_with("sound") { vec![] } else { vec!["--set", faults.as_str()] };
     let done = tonnage().arg("rehearse").arg(&scenario).arg("--out").arg(&out).args(set).output().unwrap();
@@ -271,6 +304,22 @@ fn compared(base: &Path, new: &Path, code: i32) -> std::collections::BTreeMap<St
     rows.map(Result::unwrap)
         .map(|row| (format!("{} {}", &row[3], &row[4]), [7, 8, 9, 13].map(|at| row[at].to_owned())))
         .collect()
+}
+
+#[test]
+fn figures_that_failures_make_late_for_ever_are_worse_and_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sound, failing) =
+        (rehearse_faulty(folder.path(), ""), rehearse_faulty(folder.path(), "status=500@10%"));
+    let (fall, rise) = (compared(&sound, &failing, 5), compared(&failing, &sound, 0));
+    for metric in ["ttft_adjusted p99", "e2e_adjusted p99"] {
+        assert_eq!((fall[metric][3].as_str(), rise[metric][3].as_str()), ("worse", "better"), "{metric}");
+    }
+    let told = tonnage().arg("compare").args([&sound, &failing]).arg("--anyway").assert().code(5);
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    let line = told.lines().find(|line| line.contains("ttft_adjusted p99")).unwrap();
+    assert!(line.contains(" never ") && line.ends_with(" worse"), "{line}");
+    assert!(!told.contains("the base alone has"), "{told}");
 }
 
 #[test]

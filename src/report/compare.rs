@@ -13,7 +13,7 @@ use crate::results::manifest::{ClockKind, PhaseEntry, PointState};
 use crate::results::text::{Column, number, plain, printable, text};
 use crate::stats::change::{Change, Counted, FEWEST_RUNS, Run, Side, change};
 use crate::stats::fold::ALL;
-use crate::stats::metrics::{Unit, metric};
+use crate::stats::metrics::{Source, Unit, metric};
 use crate::stats::{Interval, SummaryRow};
 
 /// Figures that are compared.
@@ -81,6 +81,19 @@ impl Meaning {
     }
 }
 
+/// Which side's figure is known from below alone, because requests failed or were cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Censored {
+    /// Both are known.
+    Neither,
+    /// That of the base.
+    Base,
+    /// That of the new side.
+    New,
+    /// Both.
+    Both,
+}
+
 /// One figure of one phase on both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
@@ -94,8 +107,11 @@ pub struct Line {
     pub metric: &'static str,
     /// Name of the statistic.
     pub statistic: &'static str,
-    /// Both values and how far they are apart.
+    /// Both values and how far they are apart; of a side that is known from below alone the bound, infinite where it never
+    /// came.
     pub change: Change,
+    /// Which side that is.
+    pub censored: Censored,
     /// Runs of the base with a value.
     pub base_runs: usize,
     /// Runs of the new side with a value.
@@ -192,8 +208,14 @@ pub fn compare(base: &[Compared<'_>], new: &[Compared<'_>], worse_than: f64) -> 
         }
         for (metric, statistic) in COMPARED {
             let (old, young) = (from.side(place, metric, statistic), to.side(place, metric, statistic));
-            let Some(change) = change(&old, &young) else {
-                let only = match (old.runs.is_empty(), young.runs.is_empty()) {
+            let least = (from.least(place, metric, statistic), to.least(place, metric, statistic));
+            let found = bounded(&old, &young, least, worse_than).or_else(|| {
+                let change = change(&old, &young).filter(|_| least == (None, None))?;
+                Some((change, Censored::Neither, meaning(metric, change, worse_than)))
+            });
+            let Some((change, censored, meaning)) = found else {
+                let is_empty = |side: &Side, least: Option<Least>| side.runs.is_empty() && least.is_none();
+                let only = match (is_empty(&old, least.0), is_empty(&young, least.1)) {
                     (false, true) => "the base alone",
                     (true, false) => "the new side alone",
                     _ => continue,
@@ -208,9 +230,10 @@ pub fn compare(base: &[Compared<'_>], new: &[Compared<'_>], worse_than: f64) -> 
                 metric,
                 statistic,
                 change,
-                base_runs: old.runs.len(),
-                new_runs: young.runs.len(),
-                meaning: meaning(metric, change, worse_than),
+                censored,
+                base_runs: least.0.map_or(old.runs.len(), |least| least.runs),
+                new_runs: least.1.map_or(young.runs.len(), |least| least.runs),
+                meaning,
             });
         }
     }
@@ -250,6 +273,49 @@ fn is_same_run(one: &Compared<'_>, other: &Compared<'_>) -> bool {
     let is_copy = (&a.run_id, &a.started, &a.shard) == (&b.run_id, &b.started, &b.shard);
     let is_virtual = a.clock == ClockKind::Virtual;
     (a.clock, a.seed) == (b.clock, b.seed) && (is_copy || is_virtual) && one.summary == other.summary
+}
+
+/// The least that a figure can be in any run of a side, with 95 % confidence, where it is not known in all of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Least {
+    ms: f64,
+    runs: usize,
+}
+
+/// Compares figures of which one side's, or both's, are known from below alone; `None` where none is. Only what lies beyond
+/// every upper end of the other side, and beyond the bound, is told from it.
+fn bounded(
+    old: &Side,
+    young: &Side,
+    least: (Option<Least>, Option<Least>),
+    worse_than: f64,
+) -> Option<(Change, Censored, Meaning)> {
+    let most = |side: &Side| {
+        let ends = side.runs.iter().map(|run| run.interval.high);
+        ends.sum::<Option<f64>>()?;
+        side.runs.iter().filter_map(|run| run.interval.high).max_by(f64::total_cmp)
+    };
+    let is_beyond = |least: f64, side: &Side| most(side).is_some_and(|most| least > most);
+    let change =
+        |base, new, interval| Change { base, new, relative: None, interval, difference: Interval::NONE };
+    Some(match least {
+        (None, None) => return None,
+        (None, Some(Least { ms: least, .. })) => {
+            let base = old.mean()?;
+            let low = least / base - 1.0;
+            let is_worse = is_beyond(least, old) && low > worse_than;
+            let meaning = if is_worse { Meaning::Worse } else { Meaning::Unclear };
+            (change(base, least, Interval { low: Some(low), high: None }), Censored::New, meaning)
+        }
+        (Some(Least { ms: least, .. }), None) => {
+            let new = young.mean()?;
+            let high = new / least - 1.0;
+            let is_better = is_beyond(least, young) && high < -worse_than;
+            let meaning = if is_better { Meaning::Better } else { Meaning::Unclear };
+            (change(least, new, Interval { low: None, high: Some(high) }), Censored::Base, meaning)
+        }
+        (Some(from), Some(to)) => (change(from.ms, to.ms, Interval::NONE), Censored::Both, Meaning::Unclear),
+    })
 }
 
 /// What differs between the first run and any other, and what to know of each.
@@ -358,6 +424,24 @@ impl<'a> Figures<'a> {
         Side { runs: self.rows.iter().filter(is_it).filter_map(run).collect() }
     }
 
+    /// Where some run has no value but a lower bound: what none of them is below.
+    fn least(&self, place: &Place, tag: &str, statistic: &str) -> Option<Least> {
+        let is_it = |(at, _, row): &&(usize, &Manifest, &SummaryRow)| {
+            (row.metric, row.statistic) == (tag, statistic)
+                && self.places[*at] == *place
+                && row.needs.is_none()
+        };
+        if !metric(tag).is_some_and(|metric| matches!(metric.source, Source::Adjusted(_))) {
+            return None;
+        }
+        let rows: Vec<&SummaryRow> = self.rows.iter().filter(is_it).map(|(.., row)| *row).collect();
+        if !rows.iter().any(|row| row.value.is_none() && row.ci_low.is_some()) {
+            return None;
+        }
+        let ends = rows.iter().map(|row| row.ci_low).collect::<Option<Vec<f64>>>()?;
+        ends.into_iter().min_by(f64::total_cmp).map(|ms| Least { ms, runs: rows.len() })
+    }
+
     fn point_of(&self, place: &Place) -> Option<u32> {
         self.rows.iter().find(|(at, ..)| self.places[*at] == *place).and_then(|(.., row)| row.point)
     }
@@ -460,8 +544,8 @@ impl Comparison {
         Column { name: "phase", write: |line, cell| text(cell, Some(&line.phase)) },
         Column { name: "metric", write: |line, cell| plain(cell, Some(line.metric)) },
         Column { name: "statistic", write: |line, cell| plain(cell, Some(line.statistic)) },
-        Column { name: "base", write: |line, cell| number(cell, Some(line.change.base), 6) },
-        Column { name: "new", write: |line, cell| number(cell, Some(line.change.new), 6) },
+        Column { name: "base", write: |line, cell| number(cell, line.base(), 6) },
+        Column { name: "new", write: |line, cell| number(cell, line.new_value(), 6) },
         Column { name: "change", write: |line, cell| number(cell, line.change.relative, 6) },
         Column { name: "ci_low", write: |line, cell| number(cell, line.change.interval.low, 6) },
         Column { name: "ci_high", write: |line, cell| number(cell, line.change.interval.high, 6) },
@@ -480,26 +564,43 @@ fn runs(count: usize) -> String {
 }
 
 impl Line {
+    fn base(&self) -> Option<f64> {
+        matches!(self.censored, Censored::Neither | Censored::New).then_some(self.change.base)
+    }
+
+    fn new_value(&self) -> Option<f64> {
+        matches!(self.censored, Censored::Neither | Censored::Base).then_some(self.change.new)
+    }
+
     fn text(&self) -> String {
         let figure = |value: f64| match metric(self.metric).map(|metric| metric.unit) {
             Some(Unit::Ms) => time(value),
             Some(Unit::Share) => percent(value),
             _ => format!("{}/s", short(value)),
         };
-        let signed =
-            |share: Option<f64>| share.map_or(NONE.to_owned(), |share| format!("{:+.1} %", share * 100.0));
+        let shown = |value: Option<f64>, least: f64| match value {
+            Some(value) => figure(value),
+            None if least.is_finite() => format!("≥ {}", figure(least)),
+            None => "never".to_owned(),
+        };
+        let signed = |share: Option<f64>| {
+            share
+                .filter(|share| share.is_finite())
+                .map_or(NONE.to_owned(), |share| format!("{:+.1} %", share * 100.0))
+        };
         let name = match self.statistic {
             "value" => self.metric.to_owned(),
             statistic => format!("{} {statistic}", self.metric),
         };
-        let interval = match (self.change.interval.low, self.change.interval.high) {
+        let finite = |end: Option<f64>| end.filter(|end| end.is_finite());
+        let interval = match (finite(self.change.interval.low), finite(self.change.interval.high)) {
             (None, None) => String::new(),
             (low, high) => format!("{} … {}", signed(low), signed(high)),
         };
         format!(
             "  {name:<25} {:>10} {:>10} {:>9}  {interval:<21} {}",
-            figure(self.change.base),
-            figure(self.change.new),
+            shown(self.base(), self.change.base),
+            shown(self.new_value(), self.change.new),
             signed(self.change.relative),
             self.meaning.name()
         )
@@ -521,7 +622,8 @@ mod tests {
         let run = || [Compared { name: "", manifest: &manifest, scenario: SCENARIO, summary: &rows }];
         let comparison = compare(&run(), &run(), 0.05);
         assert!(!comparison.is_worse());
-        assert!(comparison.lines.iter().all(|line| line.change.relative == Some(0.0)));
+        let mut known = comparison.lines.iter().filter(|line| line.censored == Censored::Neither);
+        assert!(known.all(|line| line.change.relative == Some(0.0)));
     }
 
     #[test]
@@ -562,20 +664,44 @@ mod tests {
           ttft p50                      399 ms     599 ms   +50.0 %                        unclear
           ttft p90                      559 ms     839 ms   +50.0 %                        unclear
           ttft p99                      595 ms     893 ms   +50.0 %                        unclear
+          ttft_adjusted p99           ≥ 589 ms   ≥ 589 ms         –                        unclear
           tpot p50                     30.0 ms    30.0 ms    +0.0 %  +0.0 % … +0.0 %       same
           tpot p90                     30.0 ms    30.0 ms    +0.0 %  +0.0 % … +0.0 %       same
           tpot p99                     30.0 ms    30.0 ms    +0.0 %                        unclear
           e2e p50                       1.60 s     1.60 s    +0.0 %                        unclear
           e2e p90                       1.76 s     1.76 s    +0.0 %                        unclear
           e2e p99                       1.79 s     1.79 s    +0.0 %                        unclear
+          e2e_adjusted p99            ≥ 1.79 s   ≥ 1.79 s         –                        unclear
           output_throughput              410/s      615/s   +50.0 %  +44.1 % … +56.4 %     better
           request_throughput            9.57/s     9.57/s    +0.0 %  -10.2 % … +10.2 %     unclear
           goodput                       5.03/s     5.03/s    +0.0 %  -94.3 % … +94.3 %     unclear
           attainment                    49.5 %     49.5 %    +0.0 %  -100.2 % … +100.2 %   unclear
           success                       98.5 %     98.5 %    +0.0 %  -4.0 % … +4.0 %       same
 
-        1 worse by more than 5.0 %, 2 better, 5 the same within it, 14 unclear
+        1 worse by more than 5.0 %, 2 better, 5 the same within it, 16 unclear
         "#);
+    }
+
+    #[test]
+    fn a_figure_known_from_below_is_worse_only_beyond_the_other_sides_upper_end() {
+        let run = |value: f64, high: f64| Side {
+            runs: vec![Run { value, interval: Interval { low: None, high: Some(high) }, counted: None }],
+        };
+        let least = |ms| (None, Some(Least { ms, runs: 1 }));
+        let told = |ms| bounded(&run(100.0, 120.0), &Side::default(), least(ms), 0.05).map(|it| it.2);
+        assert_eq!(told(119.0), Some(Meaning::Unclear));
+        assert_eq!(told(121.0), Some(Meaning::Worse));
+        assert_eq!(told(f64::INFINITY), Some(Meaning::Worse));
+        let (narrow, open) = (
+            run(100.0, 100.5),
+            Side { runs: vec![Run { interval: Interval::NONE, ..run(1.0, 1.0).runs[0] }] },
+        );
+        let meaning = |side: &Side, ms| bounded(side, &Side::default(), least(ms), 0.05).map(|it| it.2);
+        assert_eq!(meaning(&narrow, 104.0), Some(Meaning::Unclear), "within the bound");
+        assert_eq!(meaning(&open, f64::INFINITY), Some(Meaning::Unclear), "the base may be as late");
+        let both = (Some(Least { ms: 5.0, runs: 1 }), Some(Least { ms: f64::INFINITY, runs: 1 }));
+        let found = bounded(&Side::default(), &Side::default(), both, 0.05);
+        assert_eq!(found.map(|it| (it.1, it.2)), Some((Censored::Both, Meaning::Unclear)));
     }
 
     /// A search whose steps, in their order, were at these values.
@@ -609,7 +735,8 @@ mod tests {
         let (base, new) = (search(&[4, 8, 16]), search(&[4, 16, 8, 10]));
         let side = |(manifest, summary)| [Compared { name: "", manifest, scenario: SCENARIO, summary }];
         let comparison = compare(&side((&base.0, &base.1[..])), &side((&new.0, &new.1[..])), 0.05);
-        assert!(comparison.lines.iter().all(|line| line.change.relative == Some(0.0)));
+        let mut known = comparison.lines.iter().filter(|line| line.censored == Censored::Neither);
+        assert!(known.all(|line| line.change.relative == Some(0.0)));
         let mut places: Vec<_> = comparison.lines.iter().map(|it| (it.point, it.settings.as_str())).collect();
         places.dedup();
         assert_eq!(places, [(Some(1), "users = 4"), (Some(2), "users = 8"), (Some(3), "users = 16")]);

@@ -166,3 +166,16 @@ fn a_long_stream_hands_its_stamps_over_before_the_end() {
     let times: Vec<u64> = stamps.iter().map(|stamp| stamp.at.0 / 1_000_000).collect();
     assert_eq!(times, (1..=EVENTS).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_usage_that_no_answer_can_have_counts_nothing() {
+    for absurd in [1_000_000_001, 4_294_967_297, i64::MAX as u64] {
+        let reply = stream().at(1, content("a")).at(2, content("b")).at(2, finish("stop"));
+        let timeline = ask(reply.at(2, usage(absurd, absurd)).at(2, DONE));
+        assert_eq!(
+            tell(&timeline),
+            "ok: token 1 answer 1 last 2 output 2 ended 2; 2 events, 1 ignored; usage -+-; stop",
+            "{absurd}"
+        );
+    }
+}
