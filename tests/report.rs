@@ -159,29 +159,158 @@ fn what_is_no_folder_of_a_run_is_refused_with_the_file_and_place() {
     assert!(refused(&run).contains("has form 99"));
 }
 
+/// A folder of its own with a copy of the run.
+fn copy(folder: &Path, name: &str) -> PathBuf {
+    let inner = folder.join(name);
+    fs::create_dir(&inner).unwrap();
+    rehearse(&inner)
+}
+
 #[test]
-fn a_run_compares_with_itself_and_not_with_another_load() {
+fn a_run_compares_with_its_copy_and_not_with_another_load() {
     let folder = tempfile::tempdir().unwrap();
     let run = rehearse(folder.path());
-    let told = tonnage().arg("compare").args([&run, &run]).assert().code(0);
+    let again = copy(folder.path(), "again");
+    let told = tonnage().arg("compare").args([&run, &again]).assert().code(0);
     let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
     assert!(
         told.contains("within-run interval only") && told.contains("0 worse by more than 5.0 %"),
         "{told}"
     );
-    let told = tonnage().arg("compare").args([&run, &run]).arg("--csv").assert().code(0);
+    let told = tonnage().arg("compare").args([&run, &again]).arg("--csv").assert().code(0);
     let rows: Vec<_> = csv::Reader::from_reader(&told.get_output().stdout[..]).into_records().collect();
     assert!(rows.len() > 20 && rows.iter().all(Result::is_ok));
 
-    let other = folder.path().join("other");
-    fs::create_dir(&other).unwrap();
-    let other = rehearse(&other);
+    let other = copy(folder.path(), "other");
     let scenario = fs::read_to_string(other.join("scenario.toml")).unwrap();
     fs::write(other.join("scenario.toml"), scenario.replace("words = 600", "words = 700")).unwrap();
     let told = tonnage().arg("compare").args([&run, &other]).assert().code(2);
     let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
     assert!(told.contains("workload.long.prompt.synthetic") && told.contains("--anyway"), "{told}");
     let _ = tonnage().arg("compare").args([&run, &other]).arg("--anyway").assert().code(0);
+}
+
+#[test]
+fn a_folder_that_is_named_twice_is_refused_under_whatever_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = rehearse(folder.path());
+    let again = copy(folder.path(), "again");
+    let dotted = folder.path().join("again").join("..").join("run");
+    for args in [vec![&run, &run], vec![&run, &dotted], vec![&run, &again, &again]] {
+        let told = tonnage().arg("compare").args(args).assert().code(2);
+        let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+        assert!(told.contains(" is the same run as ") && told.contains("name each run once"), "{told}");
+    }
+    let told = tonnage().arg("compare").args([&again, &run]).arg("--base").arg(&dotted).assert().code(2);
+    assert!(String::from_utf8_lossy(&told.get_output().stderr).contains("name each run once"));
+}
+
+#[test]
+fn rehearsals_of_one_seed_are_one_run_however_many_there_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = rehearse(folder.path());
+    let copies = ["a", "b", "c", "d", "e"].map(|name| copy(folder.path(), name));
+    let mut compare = tonnage();
+    let _ = compare.arg("compare").arg(&run).args(&copies[..3]);
+    let told = compare.arg("--base").arg(&copies[3]).arg("--base").arg(&copies[4]).assert().code(0);
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    let names = format!("{}, {}, {}", copies[0].display(), copies[1].display(), copies[2].display());
+    assert!(told.contains(&format!("these rehearsals are the same run: {names}; counted once")), "{told}");
+    assert!(told.contains("set another seed for each (seed = 3)"), "{told}");
+    assert!(told.contains("timed: 1 run against 1 run; within-run interval only"), "{told}");
+}
+
+#[test]
+fn a_rehearsal_against_a_measured_run_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = rehearse(folder.path());
+    let real = copy(folder.path(), "real");
+    let manifest = fs::read_to_string(real.join("manifest.json")).unwrap();
+    let changed = manifest.replace("\"clock\": \"virtual\"", "\"clock\": \"real\"");
+    assert_ne!(changed, manifest);
+    fs::write(real.join("manifest.json"), changed).unwrap();
+    let told = tonnage().arg("compare").args([&run, &real]).assert().code(0);
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    assert!(told.contains("clock: virtual, rehearsed → real, measured\n"), "{told}");
+}
+
+/// Ten requests a second for three minutes, to a server that is not busy.
+const STEADY: &str = r#"
+name = "steady"
+seed = 1
+target.sim.profile = "8b-h100"
+
+[[workload]]
+name = "chat"
+prompt.synthetic.words = 40
+output.max_tokens = 20
+slo.ttft = "100ms"
+
+[[phase]]
+name = "steady"
+duration = "3m"
+load.poisson = "10/s"
+"#;
+
+/// A rehearsal whose server has these faults.
+fn rehearse_faulty(folder: &Path, faults: &str) -> PathBuf {
+    let scenario = folder.join("faulty.toml");
+    fs::write(&scenario, STEADY).unwrap();
+    let out = folder.join(if faults.is_empty() { "sound".to_owned() } else { faults.replace('@', "-") });
+    let faults = format!("target.sim.faults={faults}");
+    let set = if out.ends_with("sound") { vec![] } else { vec!["--set", faults.as_str()] };
+    let done = tonnage().arg("rehearse").arg(&scenario).arg("--out").arg(&out).args(set).output().unwrap();
+    assert!(out.join("summary.csv").exists(), "{}", String::from_utf8_lossy(&done.stderr));
+    out
+}
+
+/// The rows of `compare --csv` by metric: change, lower and upper end, meaning.
+fn compared(base: &Path, new: &Path, code: i32) -> std::collections::BTreeMap<String, [String; 4]> {
+    let told = tonnage().arg("compare").args([base, new]).args(["--csv", "--anyway"]).assert().code(code);
+    let rows = csv::Reader::from_reader(&told.get_output().stdout[..]).into_records();
+    rows.map(Result::unwrap)
+        .map(|row| (format!("{} {}", &row[3], &row[4]), [7, 8, 9, 13].map(|at| row[at].to_owned())))
+        .collect()
+}
+
+#[test]
+fn figures_that_failures_make_late_for_ever_are_worse_and_not_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sound, failing) =
+        (rehearse_faulty(folder.path(), ""), rehearse_faulty(folder.path(), "status=500@10%"));
+    let (fall, rise) = (compared(&sound, &failing, 5), compared(&failing, &sound, 0));
+    for metric in ["ttft_adjusted p99", "e2e_adjusted p99"] {
+        assert_eq!((fall[metric][3].as_str(), rise[metric][3].as_str()), ("worse", "better"), "{metric}");
+    }
+    let told = tonnage().arg("compare").args([&sound, &failing]).arg("--anyway").assert().code(5);
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    let line = told.lines().find(|line| line.contains("ttft_adjusted p99")).unwrap();
+    assert!(line.contains(" never ") && line.ends_with(" worse"), "{line}");
+    assert!(!told.contains("the base alone has"), "{told}");
+}
+
+#[test]
+fn what_falls_to_zero_is_worse_and_what_rises_from_it_is_better() {
+    let folder = tempfile::tempdir().unwrap();
+    let (sound, dead) =
+        (rehearse_faulty(folder.path(), ""), rehearse_faulty(folder.path(), "status=500@100%"));
+    let fall = compared(&sound, &dead, 5);
+    for rate in ["request_throughput", "goodput", "output_throughput", "success", "attainment"] {
+        let Some([change, low, high, meaning]) = fall.get(&format!("{rate} value")) else {
+            panic!("{rate} is not compared: {fall:?}")
+        };
+        assert_eq!((change.as_str(), meaning.as_str()), ("-1", "worse"), "{rate}");
+        assert!(!low.is_empty() && high.parse::<f64>().unwrap() < -0.9, "{rate}: {high}");
+    }
+    let rise = compared(&dead, &sound, 0);
+    for rate in ["request_throughput", "goodput", "output_throughput", "success", "attainment"] {
+        assert_eq!(rise[&format!("{rate} value")][3], "better", "{rate}");
+    }
+    // Nothing from nothing tells nothing.
+    let copied = folder.path().join("copied");
+    fs::create_dir(&copied).unwrap();
+    let still = compared(&dead, &rehearse_faulty(&copied, "status=500@100%"), 0);
+    assert!(still.values().all(|[.., meaning]| meaning == "unclear" || meaning == "same"), "{still:?}");
 }
 
 #[test]

@@ -13,7 +13,9 @@ use crate::stats::SummaryRow;
 const NAMED: usize = 12;
 
 pub(super) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
-    let base = read([&args.base].into_iter().chain(&args.more))?;
+    let base_paths: Vec<&PathBuf> = [&args.base].into_iter().chain(&args.more).collect();
+    named_once(base_paths.iter().copied().chain(&args.new))?;
+    let base = read(base_paths.into_iter())?;
     let new = read(args.new.iter())?;
     let (base, new) = (compared(&base), compared(&new));
     let all = || base.iter().chain(&new);
@@ -44,23 +46,45 @@ pub(super) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     Ok(if comparison.is_worse() { Exit::Missed } else { Exit::Done })
 }
 
-fn read<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<(Folder, Vec<SummaryRow>)>, Failure> {
-    let folders = paths.map(|path| reader::read(path, |_, _| ()).map_err(Failure::usage));
-    folders
-        .map(|folder| {
-            folder.map(|folder| {
-                let summary = folder.summary();
-                (folder, summary)
-            })
-        })
-        .collect()
+/// Refuses a folder that is named twice, under whatever names: it would count as two runs.
+fn named_once<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<(), Failure> {
+    let mut named: Vec<(&PathBuf, PathBuf)> = Vec::new();
+    for path in paths {
+        // What cannot be found is told by the reader.
+        let Ok(whole) = path.canonicalize() else { continue };
+        if let Some((first, _)) = named.iter().find(|(_, other)| *other == whole) {
+            return Err(Failure::usage(format!(
+                "{} is the same run as {}\n  help: name each run once",
+                path.display(),
+                first.display()
+            )));
+        }
+        named.push((path, whole));
+    }
+    Ok(())
 }
 
-fn compared(folders: &[(Folder, Vec<SummaryRow>)]) -> Vec<Compared<'_>> {
-    let compared = folders.iter().map(|(folder, summary)| Compared {
-        manifest: &folder.manifest,
-        scenario: &folder.scenario,
-        summary,
+struct Run {
+    name: String,
+    folder: Folder,
+    summary: Vec<SummaryRow>,
+}
+
+fn read<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Result<Vec<Run>, Failure> {
+    let read = |path: &PathBuf| {
+        let folder = reader::read(path, |_, _| ()).map_err(Failure::usage)?;
+        let summary = folder.summary();
+        Ok(Run { name: path.display().to_string(), folder, summary })
+    };
+    paths.map(read).collect()
+}
+
+fn compared(runs: &[Run]) -> Vec<Compared<'_>> {
+    let compared = runs.iter().map(|run| Compared {
+        name: &run.name,
+        manifest: &run.folder.manifest,
+        scenario: &run.folder.scenario,
+        summary: &run.summary,
     });
     compared.collect()
 }

@@ -9,11 +9,11 @@ use std::fmt::Write as _;
 use super::figure::{NONE, percent, short, time};
 use super::points;
 use crate::results::Manifest;
-use crate::results::manifest::PointState;
+use crate::results::manifest::{ClockKind, PhaseEntry, PointState};
 use crate::results::text::{Column, number, plain, printable, text};
-use crate::stats::change::{Change, FEWEST_RUNS, Side, change};
+use crate::stats::change::{Change, Counted, FEWEST_RUNS, Run, Side, change};
 use crate::stats::fold::ALL;
-use crate::stats::metrics::{Unit, metric};
+use crate::stats::metrics::{Source, Unit, metric};
 use crate::stats::{Interval, SummaryRow};
 
 /// Figures that are compared.
@@ -44,7 +44,10 @@ const FREE: [&str; 9] =
     ["name", "seed", "about", "target", "slo", "objective", "results", "server", "verdict"];
 
 /// A folder as far as a comparison needs it.
+#[derive(Clone, Copy)]
 pub struct Compared<'a> {
+    /// Where it lies.
+    pub name: &'a str,
     /// What it was.
     pub manifest: &'a Manifest,
     /// The scenario as it ran.
@@ -78,6 +81,19 @@ impl Meaning {
     }
 }
 
+/// Which side's figure is known from below alone, because requests failed or were cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Censored {
+    /// Both are known.
+    Neither,
+    /// That of the base.
+    Base,
+    /// That of the new side.
+    New,
+    /// Both.
+    Both,
+}
+
 /// One figure of one phase on both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
@@ -91,8 +107,11 @@ pub struct Line {
     pub metric: &'static str,
     /// Name of the statistic.
     pub statistic: &'static str,
-    /// Both values and how far they are apart.
+    /// Both values and how far they are apart; of a side that is known from below alone the bound, infinite where it never
+    /// came.
     pub change: Change,
+    /// Which side that is.
+    pub censored: Censored,
     /// Runs of the base with a value.
     pub base_runs: usize,
     /// Runs of the new side with a value.
@@ -112,7 +131,7 @@ pub struct Comparison {
     pub unpaired: Vec<String>,
 }
 
-/// What keeps runs from being compared: keys of their scenarios with both values, or the clock.
+/// What keeps runs from being compared: keys of their scenarios with both values, or what kind of server there was.
 pub fn obstacles(base: &Compared<'_>, new: &Compared<'_>) -> Vec<String> {
     let mut obstacles = Vec::new();
     if is_simulated(base) != is_simulated(new) {
@@ -177,7 +196,9 @@ fn keys_of(scenario: &str) -> BTreeMap<String, String> {
 /// Pairs the figures of phases that both sides have. What keeps runs from being compared, where they are all the same, is
 /// told among their differences. `worse_than` is the share from which a change matters.
 pub fn compare(base: &[Compared<'_>], new: &[Compared<'_>], worse_than: f64) -> Comparison {
-    let (from, to) = (Figures::of(base), Figures::of(new));
+    let (base, base_repeated) = once_each(base);
+    let (new, new_repeated) = once_each(new);
+    let (from, to) = (Figures::of(&base), Figures::of(&new));
     let mut lines = Vec::new();
     let mut unpaired = Vec::new();
     for place in &from.places {
@@ -187,8 +208,14 @@ pub fn compare(base: &[Compared<'_>], new: &[Compared<'_>], worse_than: f64) -> 
         }
         for (metric, statistic) in COMPARED {
             let (old, young) = (from.side(place, metric, statistic), to.side(place, metric, statistic));
-            let Some(change) = change(&old, &young) else {
-                let only = match (old.runs.is_empty(), young.runs.is_empty()) {
+            let least = (from.least(place, metric, statistic), to.least(place, metric, statistic));
+            let found = bounded(&old, &young, least, worse_than).or_else(|| {
+                let change = change(&old, &young).filter(|_| least == (None, None))?;
+                Some((change, Censored::Neither, meaning(metric, change, worse_than)))
+            });
+            let Some((change, censored, meaning)) = found else {
+                let is_empty = |side: &Side, least: Option<Least>| side.runs.is_empty() && least.is_none();
+                let only = match (is_empty(&old, least.0), is_empty(&young, least.1)) {
                     (false, true) => "the base alone",
                     (true, false) => "the new side alone",
                     _ => continue,
@@ -203,15 +230,92 @@ pub fn compare(base: &[Compared<'_>], new: &[Compared<'_>], worse_than: f64) -> 
                 metric,
                 statistic,
                 change,
-                base_runs: old.runs.len(),
-                new_runs: young.runs.len(),
-                meaning: meaning(metric, change, worse_than),
+                censored,
+                base_runs: least.0.map_or(old.runs.len(), |least| least.runs),
+                new_runs: least.1.map_or(young.runs.len(), |least| least.runs),
+                meaning,
             });
         }
     }
     let added = to.places.iter().filter(|place| !from.places.contains(place));
     unpaired.extend(added.map(|place| format!("{} is on the new side alone", place.name())));
-    Comparison { differences: differences(base, new), lines, unpaired }
+    let mut differences = differences(&base, &new);
+    differences.extend(base_repeated.into_iter().chain(new_repeated));
+    Comparison { differences, lines, unpaired }
+}
+
+/// The runs of a side without those that are another one over again, and a line on each such set.
+fn once_each<'a>(runs: &[Compared<'a>]) -> (Vec<Compared<'a>>, Vec<String>) {
+    let mut sets: Vec<Vec<Compared<'a>>> = Vec::new();
+    for run in runs {
+        match sets.iter_mut().find(|set| is_same_run(&set[0], run)) {
+            Some(set) => set.push(*run),
+            None => sets.push(vec![*run]),
+        }
+    }
+    let told = sets.iter().filter(|set| set.len() > 1).map(|set| {
+        let names: Vec<String> = set.iter().map(|run| printable(run.name)).collect();
+        let (names, seed) = (names.join(", "), set[0].manifest.seed);
+        match set[0].manifest.clock {
+            ClockKind::Virtual => format!(
+                "these rehearsals are the same run: {names}; counted once: set another seed for each (seed = {seed})"
+            ),
+            ClockKind::Real => format!("these folders hold the same run: {names}; counted once"),
+        }
+    });
+    let told = told.collect();
+    (sets.into_iter().map(|set| set[0]).collect(), told)
+}
+
+/// A rehearsal made twice from one seed is one run; a run under the world's clock only if its folder was copied.
+fn is_same_run(one: &Compared<'_>, other: &Compared<'_>) -> bool {
+    let (a, b) = (one.manifest, other.manifest);
+    let is_copy = (&a.run_id, &a.started, &a.shard) == (&b.run_id, &b.started, &b.shard);
+    let is_virtual = a.clock == ClockKind::Virtual;
+    (a.clock, a.seed) == (b.clock, b.seed) && (is_copy || is_virtual) && one.summary == other.summary
+}
+
+/// The least that a figure can be in any run of a side, with 95 % confidence, where it is not known in all of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Least {
+    ms: f64,
+    runs: usize,
+}
+
+/// Compares figures of which one side's, or both's, are known from below alone; `None` where none is. Only what lies beyond
+/// every upper end of the other side, and beyond the bound, is told from it.
+fn bounded(
+    old: &Side,
+    young: &Side,
+    least: (Option<Least>, Option<Least>),
+    worse_than: f64,
+) -> Option<(Change, Censored, Meaning)> {
+    let most = |side: &Side| {
+        let ends = side.runs.iter().map(|run| run.interval.high);
+        ends.sum::<Option<f64>>()?;
+        side.runs.iter().filter_map(|run| run.interval.high).max_by(f64::total_cmp)
+    };
+    let is_beyond = |least: f64, side: &Side| most(side).is_some_and(|most| least > most);
+    let change =
+        |base, new, interval| Change { base, new, relative: None, interval, difference: Interval::NONE };
+    Some(match least {
+        (None, None) => return None,
+        (None, Some(Least { ms: least, .. })) => {
+            let base = old.mean()?;
+            let low = least / base - 1.0;
+            let is_worse = is_beyond(least, old) && low > worse_than;
+            let meaning = if is_worse { Meaning::Worse } else { Meaning::Unclear };
+            (change(base, least, Interval { low: Some(low), high: None }), Censored::New, meaning)
+        }
+        (Some(Least { ms: least, .. }), None) => {
+            let new = young.mean()?;
+            let high = new / least - 1.0;
+            let is_better = is_beyond(least, young) && high < -worse_than;
+            let meaning = if is_better { Meaning::Better } else { Meaning::Unclear };
+            (change(least, new, Interval { low: None, high: Some(high) }), Censored::Base, meaning)
+        }
+        (Some(from), Some(to)) => (change(from.ms, to.ms, Interval::NONE), Censored::Both, Meaning::Unclear),
+    })
 }
 
 /// What differs between the first run and any other, and what to know of each.
@@ -248,6 +352,11 @@ fn manifest_differences(base: &Manifest, new: &Manifest) -> Vec<String> {
     };
     add("model", base.model.as_ref(), new.model.as_ref());
     add("target", Some(&base.target), Some(&new.target));
+    let clock = |manifest: &Manifest| match manifest.clock {
+        ClockKind::Real => "real, measured".to_owned(),
+        ClockKind::Virtual => "virtual, rehearsed".to_owned(),
+    };
+    add("clock", Some(&clock(base)), Some(&clock(new)));
     add("server version", base.serving.version.as_ref(), new.serving.version.as_ref());
     add("server header", base.serving.header.as_ref(), new.serving.header.as_ref());
     let models = |manifest: &Manifest| {
@@ -283,7 +392,7 @@ impl Place {
 struct Figures<'a> {
     /// In order of running.
     places: Vec<Place>,
-    rows: Vec<(usize, &'a SummaryRow)>,
+    rows: Vec<(usize, &'a Manifest, &'a SummaryRow)>,
 }
 
 impl<'a> Figures<'a> {
@@ -298,23 +407,55 @@ impl<'a> Figures<'a> {
                     figures.places.push(place);
                     figures.places.len() - 1
                 });
-                figures.rows.push((at, row));
+                figures.rows.push((at, run.manifest, row));
             }
         }
         figures
     }
 
     fn side(&self, place: &Place, metric: &str, statistic: &str) -> Side {
-        let is_it = |(at, row): &&(usize, &SummaryRow)| {
+        let is_it = |(at, _, row): &&(usize, &Manifest, &SummaryRow)| {
             (row.metric, row.statistic) == (metric, statistic) && self.places[*at] == *place
         };
-        let value = |row: &SummaryRow| Some((row.value?, Interval { low: row.ci_low, high: row.ci_high }));
-        Side { runs: self.rows.iter().filter(is_it).filter_map(|(_, row)| value(row)).collect() }
+        let run = |(_, manifest, row): &(usize, &Manifest, &SummaryRow)| {
+            let interval = Interval { low: row.ci_low, high: row.ci_high };
+            Some(Run { value: row.value?, interval, counted: counted(manifest, row) })
+        };
+        Side { runs: self.rows.iter().filter(is_it).filter_map(run).collect() }
+    }
+
+    /// Where some run has no value but a lower bound: what none of them is below.
+    fn least(&self, place: &Place, tag: &str, statistic: &str) -> Option<Least> {
+        let is_it = |(at, _, row): &&(usize, &Manifest, &SummaryRow)| {
+            (row.metric, row.statistic) == (tag, statistic)
+                && self.places[*at] == *place
+                && row.needs.is_none()
+        };
+        if !metric(tag).is_some_and(|metric| matches!(metric.source, Source::Adjusted(_))) {
+            return None;
+        }
+        let rows: Vec<&SummaryRow> = self.rows.iter().filter(is_it).map(|(.., row)| *row).collect();
+        if !rows.iter().any(|row| row.value.is_none() && row.ci_low.is_some()) {
+            return None;
+        }
+        let ends = rows.iter().map(|row| row.ci_low).collect::<Option<Vec<f64>>>()?;
+        ends.into_iter().min_by(f64::total_cmp).map(|ms| Least { ms, runs: rows.len() })
     }
 
     fn point_of(&self, place: &Place) -> Option<u32> {
-        self.rows.iter().find(|(at, _)| self.places[*at] == *place).and_then(|(_, row)| row.point)
+        self.rows.iter().find(|(at, ..)| self.places[*at] == *place).and_then(|(.., row)| row.point)
     }
+}
+
+/// What a rate counted in the window of its phase: requests, of throughputs too.
+fn counted(manifest: &Manifest, row: &SummaryRow) -> Option<Counted> {
+    let unit = metric(row.metric)?.unit;
+    let is_it =
+        |phase: &&PhaseEntry| (phase.point, phase.repeat, &phase.name) == (row.point, row.repeat, &row.phase);
+    let phase = manifest.phases.iter().find(is_it)?;
+    let seconds = phase.window_end_s? - phase.window_start_s?;
+    let is_rate = matches!(unit, Unit::RequestsPerSecond | Unit::TokensPerSecond);
+    (is_rate && seconds > 0.0).then_some(Counted { events: row.count as f64, seconds })
 }
 
 /// What the axes were set to at the point of a row; nothing without a sweep, `None` for a run that does not count.
@@ -328,13 +469,16 @@ fn settings(manifest: &Manifest, row: &SummaryRow) -> Option<String> {
 }
 
 fn meaning(tag: &str, change: Change, worse_than: f64) -> Meaning {
-    let Some(relative) = change.relative else { return Meaning::Unclear };
     // Latencies are better low; rates and shares of what went well are better high.
     let sign = if metric(tag).is_some_and(|metric| metric.unit == Unit::Ms) { 1.0 } else { -1.0 };
+    let (rise, fall) = (
+        change.difference.low.is_some_and(|low| low > 0.0),
+        change.difference.high.is_some_and(|high| high < 0.0),
+    );
     let (low, high) = (change.interval.low, change.interval.high);
-    let (rise, fall) = (low.is_some_and(|low| low > 0.0), high.is_some_and(|high| high < 0.0));
     let within = |end: Option<f64>| end.is_some_and(|end| end.abs() <= worse_than);
-    let bad = relative * sign;
+    // A rise from nothing is beyond every bound.
+    let bad = sign * change.relative.unwrap_or(if change.new > 0.0 { f64::INFINITY } else { 0.0 });
     match () {
         () if bad > worse_than && (rise || fall) => Meaning::Worse,
         () if bad < -worse_than && (rise || fall) => Meaning::Better,
@@ -361,7 +505,7 @@ impl Comparison {
         for lines in self.lines.chunk_by(|a, b| (&a.settings, &a.phase) == (&b.settings, &b.phase)) {
             let first = &lines[0];
             let unit = if first.base_runs.min(first.new_runs) >= FEWEST_RUNS {
-                "intervals from run to run"
+                "intervals from run to run; within runs where all are alike"
             } else {
                 "within-run interval only: what differs from run to run is not in it"
             };
@@ -400,8 +544,8 @@ impl Comparison {
         Column { name: "phase", write: |line, cell| text(cell, Some(&line.phase)) },
         Column { name: "metric", write: |line, cell| plain(cell, Some(line.metric)) },
         Column { name: "statistic", write: |line, cell| plain(cell, Some(line.statistic)) },
-        Column { name: "base", write: |line, cell| number(cell, Some(line.change.base), 6) },
-        Column { name: "new", write: |line, cell| number(cell, Some(line.change.new), 6) },
+        Column { name: "base", write: |line, cell| number(cell, line.base(), 6) },
+        Column { name: "new", write: |line, cell| number(cell, line.new_value(), 6) },
         Column { name: "change", write: |line, cell| number(cell, line.change.relative, 6) },
         Column { name: "ci_low", write: |line, cell| number(cell, line.change.interval.low, 6) },
         Column { name: "ci_high", write: |line, cell| number(cell, line.change.interval.high, 6) },
@@ -420,26 +564,43 @@ fn runs(count: usize) -> String {
 }
 
 impl Line {
+    fn base(&self) -> Option<f64> {
+        matches!(self.censored, Censored::Neither | Censored::New).then_some(self.change.base)
+    }
+
+    fn new_value(&self) -> Option<f64> {
+        matches!(self.censored, Censored::Neither | Censored::Base).then_some(self.change.new)
+    }
+
     fn text(&self) -> String {
         let figure = |value: f64| match metric(self.metric).map(|metric| metric.unit) {
             Some(Unit::Ms) => time(value),
             Some(Unit::Share) => percent(value),
             _ => format!("{}/s", short(value)),
         };
-        let signed =
-            |share: Option<f64>| share.map_or(NONE.to_owned(), |share| format!("{:+.1} %", share * 100.0));
+        let shown = |value: Option<f64>, least: f64| match value {
+            Some(value) => figure(value),
+            None if least.is_finite() => format!("≥ {}", figure(least)),
+            None => "never".to_owned(),
+        };
+        let signed = |share: Option<f64>| {
+            share
+                .filter(|share| share.is_finite())
+                .map_or(NONE.to_owned(), |share| format!("{:+.1} %", share * 100.0))
+        };
         let name = match self.statistic {
             "value" => self.metric.to_owned(),
             statistic => format!("{} {statistic}", self.metric),
         };
-        let interval = match (self.change.interval.low, self.change.interval.high) {
+        let finite = |end: Option<f64>| end.filter(|end| end.is_finite());
+        let interval = match (finite(self.change.interval.low), finite(self.change.interval.high)) {
             (None, None) => String::new(),
             (low, high) => format!("{} … {}", signed(low), signed(high)),
         };
         format!(
             "  {name:<25} {:>10} {:>10} {:>9}  {interval:<21} {}",
-            figure(self.change.base),
-            figure(self.change.new),
+            shown(self.base(), self.change.base),
+            shown(self.new_value(), self.change.new),
             signed(self.change.relative),
             self.meaning.name()
         )
@@ -458,10 +619,11 @@ mod tests {
     #[test]
     fn a_run_against_itself_is_the_same_or_unclear_and_never_worse() {
         let (manifest, rows) = sample::two_phases();
-        let run = || [Compared { manifest: &manifest, scenario: SCENARIO, summary: &rows }];
+        let run = || [Compared { name: "", manifest: &manifest, scenario: SCENARIO, summary: &rows }];
         let comparison = compare(&run(), &run(), 0.05);
         assert!(!comparison.is_worse());
-        assert!(comparison.lines.iter().all(|line| line.change.relative == Some(0.0)));
+        let mut known = comparison.lines.iter().filter(|line| line.censored == Censored::Neither);
+        assert!(known.all(|line| line.change.relative == Some(0.0)));
     }
 
     #[test]
@@ -478,8 +640,8 @@ mod tests {
                 row
             })
             .collect();
-        let base = [Compared { manifest: &manifest, scenario: SCENARIO, summary: &rows }];
-        let new = [Compared { manifest: &manifest, scenario: SCENARIO, summary: &slower }];
+        let base = [Compared { name: "", manifest: &manifest, scenario: SCENARIO, summary: &rows }];
+        let new = [Compared { name: "", manifest: &manifest, scenario: SCENARIO, summary: &slower }];
         let comparison = compare(&base, &new, 0.05);
         assert!(comparison.is_worse());
         insta::assert_snapshot!(comparison.text(0.05), @r#"
@@ -502,20 +664,44 @@ mod tests {
           ttft p50                      399 ms     599 ms   +50.0 %                        unclear
           ttft p90                      559 ms     839 ms   +50.0 %                        unclear
           ttft p99                      595 ms     893 ms   +50.0 %                        unclear
+          ttft_adjusted p99           ≥ 589 ms   ≥ 589 ms         –                        unclear
           tpot p50                     30.0 ms    30.0 ms    +0.0 %  +0.0 % … +0.0 %       same
           tpot p90                     30.0 ms    30.0 ms    +0.0 %  +0.0 % … +0.0 %       same
           tpot p99                     30.0 ms    30.0 ms    +0.0 %                        unclear
           e2e p50                       1.60 s     1.60 s    +0.0 %                        unclear
           e2e p90                       1.76 s     1.76 s    +0.0 %                        unclear
           e2e p99                       1.79 s     1.79 s    +0.0 %                        unclear
+          e2e_adjusted p99            ≥ 1.79 s   ≥ 1.79 s         –                        unclear
           output_throughput              410/s      615/s   +50.0 %  +44.1 % … +56.4 %     better
           request_throughput            9.57/s     9.57/s    +0.0 %  -10.2 % … +10.2 %     unclear
           goodput                       5.03/s     5.03/s    +0.0 %  -94.3 % … +94.3 %     unclear
           attainment                    49.5 %     49.5 %    +0.0 %  -100.2 % … +100.2 %   unclear
           success                       98.5 %     98.5 %    +0.0 %  -4.0 % … +4.0 %       same
 
-        1 worse by more than 5.0 %, 2 better, 5 the same within it, 14 unclear
+        1 worse by more than 5.0 %, 2 better, 5 the same within it, 16 unclear
         "#);
+    }
+
+    #[test]
+    fn a_figure_known_from_below_is_worse_only_beyond_the_other_sides_upper_end() {
+        let run = |value: f64, high: f64| Side {
+            runs: vec![Run { value, interval: Interval { low: None, high: Some(high) }, counted: None }],
+        };
+        let least = |ms| (None, Some(Least { ms, runs: 1 }));
+        let told = |ms| bounded(&run(100.0, 120.0), &Side::default(), least(ms), 0.05).map(|it| it.2);
+        assert_eq!(told(119.0), Some(Meaning::Unclear));
+        assert_eq!(told(121.0), Some(Meaning::Worse));
+        assert_eq!(told(f64::INFINITY), Some(Meaning::Worse));
+        let (narrow, open) = (
+            run(100.0, 100.5),
+            Side { runs: vec![Run { interval: Interval::NONE, ..run(1.0, 1.0).runs[0] }] },
+        );
+        let meaning = |side: &Side, ms| bounded(side, &Side::default(), least(ms), 0.05).map(|it| it.2);
+        assert_eq!(meaning(&narrow, 104.0), Some(Meaning::Unclear), "within the bound");
+        assert_eq!(meaning(&open, f64::INFINITY), Some(Meaning::Unclear), "the base may be as late");
+        let both = (Some(Least { ms: 5.0, runs: 1 }), Some(Least { ms: f64::INFINITY, runs: 1 }));
+        let found = bounded(&Side::default(), &Side::default(), both, 0.05);
+        assert_eq!(found.map(|it| (it.1, it.2)), Some((Censored::Both, Meaning::Unclear)));
     }
 
     /// A search whose steps, in their order, were at these values.
@@ -547,9 +733,10 @@ mod tests {
     #[test]
     fn points_are_paired_by_what_their_axes_were_set_to() {
         let (base, new) = (search(&[4, 8, 16]), search(&[4, 16, 8, 10]));
-        let side = |(manifest, summary)| [Compared { manifest, scenario: SCENARIO, summary }];
+        let side = |(manifest, summary)| [Compared { name: "", manifest, scenario: SCENARIO, summary }];
         let comparison = compare(&side((&base.0, &base.1[..])), &side((&new.0, &new.1[..])), 0.05);
-        assert!(comparison.lines.iter().all(|line| line.change.relative == Some(0.0)));
+        let mut known = comparison.lines.iter().filter(|line| line.censored == Censored::Neither);
+        assert!(known.all(|line| line.change.relative == Some(0.0)));
         let mut places: Vec<_> = comparison.lines.iter().map(|it| (it.point, it.settings.as_str())).collect();
         places.dedup();
         assert_eq!(places, [(Some(1), "users = 4"), (Some(2), "users = 8"), (Some(3), "users = 16")]);
@@ -563,7 +750,7 @@ mod tests {
     fn runs_of_a_sweep_that_were_interrupted_are_not_compared() {
         let (base, mut new) = (search(&[4, 8]), search(&[4, 8]));
         new.0.points[1].state = PointState::Interrupted;
-        let side = |(manifest, summary)| [Compared { manifest, scenario: SCENARIO, summary }];
+        let side = |(manifest, summary)| [Compared { name: "", manifest, scenario: SCENARIO, summary }];
         let comparison = compare(&side((&base.0, &base.1[..])), &side((&new.0, &new.1[..])), 0.05);
         assert_eq!(comparison.unpaired, ["users = 8, high is in the base alone"]);
     }
@@ -577,8 +764,8 @@ mod tests {
             .map(|row| SummaryRow { value: row.value.filter(|_| row.metric != "tpot"), ..row })
             .collect();
         let longer = SCENARIO.replace("words = 30", "words = 300");
-        let base = [Compared { manifest: &manifest, scenario: SCENARIO, summary: &rows }];
-        let new = [Compared { manifest: &manifest, scenario: &longer, summary: &lost }];
+        let base = [Compared { name: "", manifest: &manifest, scenario: SCENARIO, summary: &rows }];
+        let new = [Compared { name: "", manifest: &manifest, scenario: &longer, summary: &lost }];
         let comparison = compare(&base, &new, 0.05);
         assert_eq!(comparison.differences[0], "workload.chat.prompt.synthetic.words: 30 → 300");
         assert_eq!(comparison.unpaired[0], "low: the base alone has tpot p50");
@@ -587,7 +774,7 @@ mod tests {
     #[test]
     fn other_load_or_lengths_are_obstacles_and_other_servers_names_and_limits_are_not() {
         let (manifest, rows) = sample::two_phases();
-        let run = |scenario| Compared { manifest: &manifest, scenario, summary: &rows };
+        let run = |scenario| Compared { name: "", manifest: &manifest, scenario, summary: &rows };
         let free =
             SCENARIO.replace("http://a", "http://b").replace("2s", "3s").replace("seed = 7", "seed = 8");
         assert_eq!(obstacles(&run(SCENARIO), &run(&free)), Vec::<String>::new());
