@@ -50,6 +50,10 @@ fn pressure_on_the_cache_finds_its_size() {
         assert!((value(&rows, "kv_capacity", source) / capacity - 1.0).abs() < 0.03, "{source}");
     }
     assert!(value(&rows, "kv_capacity", "preempted") >= capacity);
+    let verdict = &find(&rows, "interference", "stopped")["note"];
+    assert!(!verdict.starts_with("absent"), "a chunk is as long as these prompts: {verdict}");
+    assert!(value(&rows, "interference", "gap_without") < 50.0, "a chunk takes 300 ms");
+    assert!(find(&rows, "knee", "load")["ci_low"].is_empty(), "eight users are the fewest that were tried");
 }
 
 #[test]

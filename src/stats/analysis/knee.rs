@@ -104,10 +104,11 @@ fn of_context(group: &[&Rung]) -> Vec<AnalysisRow> {
     rows.push(AnalysisRow {
         scope,
         value: Some(knee),
-        interval: Interval { low: Some(knee), high: Some(next) },
+        interval: Interval { low: (last > 0).then_some(knee), high: Some(next) },
         count: count as u64,
         note: format!(
-            "{throughput:.0} tokens/s; {:.0} % more load from there gives {:.0} % more",
+            "{}{throughput:.0} tokens/s; {:.0} % more load from there gives {:.0} % more",
+            if last > 0 { "" } else { "at or below the lowest load tried; " },
             (next / knee - 1.0) * 100.0,
             (of_next / throughput - 1.0) * 100.0
         ),

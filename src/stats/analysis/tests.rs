@@ -268,6 +268,102 @@ fn the_gap_without_is_that_of_answers_with_no_prompt_beside_them_not_even_in_par
     assert_eq!(without(&requests), (Some(9.0), 1));
 }
 
+/// The verdict over these requests: its value and note.
+fn stopped(requests: &[RequestRecord]) -> (Option<f64>, String) {
+    let found = rows(requests, &[], &Known::default());
+    let row = find(&found, "interference", "stopped");
+    (row.value, row.note.clone())
+}
+
+/// A prompt behind each of the long ones of [`disturbed`], which waits for it and is answered 6 s after its sending.
+fn queued(requests: &[RequestRecord]) -> Vec<RequestRecord> {
+    let long = requests.iter().filter(|record| record.prompt_tokens == Some(60_000));
+    let behind = |record: &RequestRecord| {
+        let sent = record.sent.unwrap().0 + 1_000;
+        request(0, [sent, sent + 6_000_000, sent + 6_100_000], [60_000, 0, 4])
+    };
+    long.map(behind).collect()
+}
+
+#[test]
+fn waiting_for_other_prompts_does_not_hide_that_answers_stand_still() {
+    let mut requests = disturbed(1_990);
+    requests.extend(queued(&requests));
+    // A later phase has the answers with nothing beside them.
+    requests.extend((0..5).map(|at| {
+        request(
+            1,
+            [
+                100_000_000 + at * 1_000_000,
+                100_000_000 + at * 1_000_000 + 1_000,
+                100_000_000 + at * 1_000_000 + 90_000,
+            ],
+            [100, 0, 10],
+        )
+    }));
+    let (value, note) = stopped(&requests);
+    assert!(value == Some(1.0) && note.starts_with("detected"), "{value:?} {note}");
+}
+
+#[test]
+fn prompts_that_all_waited_tell_neither_of_stops_nor_of_their_absence() {
+    let mut requests = disturbed(500);
+    // Ahead of each long prompt a short one waits, so that none has its own time.
+    let ahead = |at: u64| {
+        request(
+            0,
+            [at * 10_000_000 + 999_000, at * 10_000_000 + 2_900_000, at * 10_000_000 + 2_950_000],
+            [100, 0, 4],
+        )
+    };
+    requests.extend((0..5).map(ahead));
+    let (value, note) = stopped(&requests);
+    assert!(value.is_none() && note.contains("is not known; add a phase with `load.closed = 1`"), "{note}");
+}
+
+#[test]
+fn short_prompts_that_waited_long_are_not_long_ones() {
+    let mut requests = disturbed(60);
+    requests.iter_mut().for_each(|record| record.prompt_tokens = Some(600));
+    // Alone it takes 25 ms: two seconds of it were waiting.
+    let at = 200_000_000;
+    requests.extend((0..9).map(|n| {
+        request(
+            1,
+            [at + n * 1_000_000, at + n * 1_000_000 + 25_000, at + n * 1_000_000 + 125_000],
+            [600, 0, 5],
+        )
+    }));
+    let (value, note) = stopped(&requests);
+    assert!(value.is_none() && note.contains("takes over 20 usual gaps"), "{value:?} {note}");
+}
+
+#[test]
+fn stops_are_claimed_for_most_answers_only_and_against_quiet_ones() {
+    let mut mixed = disturbed(1_990);
+    mixed.extend(disturbed(250).into_iter().map(|mut record| {
+        let later = |at: &mut Option<Micros>| *at = at.map(|at| Micros(at.0 + 100_000_000));
+        let times = [&mut record.sent, &mut record.first_token, &mut record.last_token, &mut record.ended];
+        times.into_iter().for_each(later);
+        record
+    }));
+    let (value, note) = stopped(&mixed);
+    assert!(value.is_none() && note.contains("some answers stand still"), "{note}");
+
+    // The only answers with nothing beside them are those to the long prompts.
+    let without_quiet = |longest_gap: Option<u64>| {
+        let mut requests = disturbed(1_990);
+        for record in requests.iter_mut().filter(|record| record.prompt_tokens == Some(60_000)) {
+            record.gaps.max = longest_gap.map(Micros);
+        }
+        stopped(&requests)
+    };
+    let (value, note) = without_quiet(None);
+    assert!(value.is_none() && note.contains("fewer than 5 have no prompt beside them"), "{note}");
+    let (value, note) = without_quiet(Some(1_500_000));
+    assert!(value.is_none() && note.contains("what else stops the server"), "{note}");
+}
+
 #[test]
 fn prompts_that_fit_into_a_chunk_do_not_hide_that_longer_ones_are_cut() {
     let mut requests = disturbed(250);
@@ -316,6 +412,7 @@ fn the_knee_is_the_last_step_that_pays_half() {
     let throughputs: Vec<f64> =
         found.iter().filter(|row| row.term == "output_throughput").filter_map(|row| row.value).collect();
     assert_eq!(throughputs, [10.0, 19.5, 32.0, 35.0]);
+    assert_eq!(knee.interval.low, Some(4.0));
     let growing = rows(&ladder(&[(1, 100.0), (2, 195.0), (4, 320.0)]), &[], &known);
     assert!(find(&growing, "knee", "load").note.contains("still grows"));
     // A load that was tried twice is one step.
@@ -325,6 +422,15 @@ fn the_knee_is_the_last_step_that_pays_half() {
     assert!(knee.note.starts_with("31 tokens/s; 100 % more load"), "{}", knee.note);
     let short = rows(&ladder(&[(1, 100.0), (2, 195.0)]), &[], &known);
     assert!(find(&short, "knee", "load").note.contains("at least 3 measured phases"));
+}
+
+#[test]
+fn a_knee_at_the_lowest_load_may_lie_lower() {
+    let known = Known { steps: steps(&["a", "b", "c"]), ..Known::default() };
+    let found = rows(&ladder(&[(2, 100.0), (4, 110.0), (8, 115.0)]), &[], &known);
+    let knee = find(&found, "knee", "load");
+    assert_eq!((knee.value, knee.interval.low, knee.interval.high), (Some(2.0), None, Some(4.0)));
+    assert!(knee.note.starts_with("at or below the lowest load tried; "), "{}", knee.note);
 }
 
 #[test]
