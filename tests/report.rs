@@ -141,6 +141,25 @@ fn c136_a_run_that_was_killed_is_told_from_the_rows_it_left() {
 }
 
 #[test]
+fn a_run_that_was_killed_before_its_first_row_is_not_valid() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = rehearse(folder.path());
+    let manifest = fs::read_to_string(run.join("manifest.json")).unwrap();
+    let mut manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    manifest["state"] = "running".into();
+    manifest["verdict"] = serde_json::Value::Null;
+    fs::write(run.join("manifest.json"), manifest.to_string()).unwrap();
+    for file in ["requests.csv", "gaps.csv", "timeline.csv"] {
+        let text = fs::read_to_string(run.join(file)).unwrap();
+        fs::write(run.join(file), format!("{}\n", text.lines().next().unwrap())).unwrap();
+    }
+    let told = tonnage().arg("report").arg(&run).assert();
+    let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
+    assert!(told.lines().next().unwrap().contains("insufficient"), "{told}");
+    assert!(told.contains("no measured request ended ok"), "{told}");
+}
+
+#[test]
 fn what_is_no_folder_of_a_run_is_refused_with_the_file_and_place() {
     let folder = tempfile::tempdir().unwrap();
     let refused = |run: &Path| {

@@ -330,7 +330,9 @@ impl Dataset {
         let of_unsorted = (self.unsorted > 0).then(|| {
             let message = format!("{} rows of the trace are earlier than the one before", self.unsorted);
             let warning = Diagnostic::warning(message).at(Location::file(&*file));
-            warning.help("they were sorted; times count from the first row")
+            warning.help(
+                "they were sorted; times count from the first row, and what is earlier than that is left out",
+            )
         });
         let of_mended = of_mended.into_iter().chain(of_unsorted);
         of_skipped.chain(of_mended).chain(of_repeated).collect()

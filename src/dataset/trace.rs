@@ -229,7 +229,11 @@ impl TraceSource {
         let message =
             format!("{} of {} arrivals are earlier than the one before", trace.unsorted, trace.rows);
         let warning = Diagnostic::warning(message).at(Location::file(&*self.path.to_string_lossy()));
-        (trace.unsorted > 0).then(|| warning.help("they were sorted; times count from the first row"))
+        (trace.unsorted > 0).then(|| {
+            warning.help(
+                "they were sorted; times count from the first row, and what is earlier than that is left out",
+            )
+        })
     }
 }
 

@@ -228,6 +228,12 @@ impl Folder {
             findings.extend(run.fold.answer_findings(limits));
         }
         findings.extend(Finding::answers_forgotten(self.manifest.answers_forgotten));
+        // Phases without rows are not judged, so that a run without any would be without fault.
+        let counted = self.manifest.phases.iter().find(|entry| entry.measured);
+        if let Some(entry) = counted.filter(|_| self.runs.iter().all(|run| run.fold.figures().is_empty())) {
+            let nothing = Figures { phase: entry.name.clone(), ..Figures::default() };
+            findings.extend(judge(&nothing, limits, simulated));
+        }
         findings
     }
 

@@ -450,7 +450,7 @@ fn recorded(fields: &Fields<'_>, source: &TraceSource) -> Option<Process> {
             if trace.unsorted > 0 {
                 let message =
                     format!("{} of the trace's arrivals are earlier than the one before", trace.unsorted);
-                let help = "they were sorted; times count from the first row";
+                let help = "they were sorted; times count from the first row, and what is earlier than that is left out";
                 fields.problems.warning(fields.place("path"), message, help);
             }
             Some(Process::Recorded(trace.offsets))
