@@ -121,7 +121,7 @@ pub struct Timeline {
     pub last_token: Option<Nanos>,
     /// Last event with text or a finish reason: the end of the answer proper.
     pub last_output: Option<Nanos>,
-    /// Token-bearing events not yet handed over by [`Event::Stamps`].
+    /// Token-bearing events not yet handed over by [`super::Event::Stamps`].
     pub stamps: Vec<Stamp>,
     /// Number of token-bearing events in all.
     pub events: u64,

@@ -1,6 +1,6 @@
 //! Can the figures be trusted?
 //!
-//! [`judge`] compares plain figures of a phase with [`Thresholds`] and returns findings; the worst of them is the
+//! [`judge()`] compares plain figures of a phase with [`Thresholds`] and returns findings; the worst of them is the
 //! verdict of the run.
 
 mod judge;
