@@ -6,7 +6,7 @@ use std::io::{self, IoSlice};
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
 use tokio::net::UnixStream;
@@ -14,7 +14,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::addresses::{Addresses, refused};
 use super::kernel::{KernelTime, TimedTcp};
-use super::stamp::Meter;
+use super::stamp::{Meter, fill};
 use super::tls::{self, Tls};
 use crate::record::Outcome;
 use crate::scenario::{Http, Scheme, TargetUrl, TlsOptions};
@@ -173,9 +173,7 @@ impl ByteStream {
         if let ByteStream::Tcp(stream) = self {
             return stream.poll_fill(context, room);
         }
-        let mut buffer = ReadBuf::new(room);
-        ready!(Pin::new(self).poll_read(context, &mut buffer))?;
-        Poll::Ready(Ok(buffer.filled().len()))
+        fill(self, context, room)
     }
 }
 

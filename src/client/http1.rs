@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 
 use super::connect::ByteStream;
 use super::gate::Gate;
-use super::link::{Read, data_of};
+use super::link::{Read, read_of};
 use super::stamp::{Meter, Stamped};
 use super::tap::{Flow, Scratch, Tap, Valve, tap};
 use crate::clock::Clock;
@@ -96,29 +96,18 @@ impl Http1 {
         if let Flow::Data = ready!(self.valve.poll_body(context, &mut take)) {
             return Poll::Ready(Read::Data);
         }
-        loop {
-            // The connection first: it hands over one frame a poll, so the meter's latest read is the one that
-            // completed the frame.
-            self.drive(context);
-            // Only the connection brings the body on, and whoever waits for more drives it before: the body need
-            // wake nobody, nor the connection when a piece is taken from it.
-            let mut unheard = Context::from_waker(Waker::noop());
-            return Poll::Ready(
-                match ready!(self.gate.shut_for(|| pin!(&mut *body).poll_frame(&mut unheard))) {
-                    None => Read::End,
-                    Some(Err(error)) => Read::Failed(error),
-                    Some(Ok(frame)) => {
-                        let mut bytes = data_of(frame);
-                        self.valve.without_invented(&mut bytes);
-                        if bytes.is_empty() {
-                            continue;
-                        }
-                        take(&bytes);
-                        Read::Data
-                    }
-                },
-            );
-        }
+        // The connection first: it hands over one frame a poll, so the meter's latest read is the one that
+        // completed the frame.
+        self.drive(context);
+        // Only the connection brings the body on, and whoever waits for more drives it before: the body need wake
+        // nobody, nor the connection when a piece is taken from it.
+        let frame = self.gate.shut_for(|| pin!(body).poll_frame(&mut Context::from_waker(Waker::noop())));
+        frame.map(|frame| {
+            read_of(frame, |mut bytes| {
+                self.valve.without_invented(&mut bytes);
+                take(&bytes);
+            })
+        })
     }
 
     fn drive(&mut self, context: &mut Context<'_>) {

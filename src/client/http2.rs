@@ -150,7 +150,7 @@ impl Http2 {
     }
 
     /// The next frame of `body`, as far as it has arrived.
-    pub(super) fn poll_body(
+    pub(super) fn poll_frame(
         &mut self,
         body: &mut Incoming,
         meter: &Meter,

@@ -18,7 +18,7 @@ use nix::sys::time::TimeSpec;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::stamp::{Arrival, Meter};
+use super::stamp::{Arrival, Meter, fill};
 use crate::clock::Clock;
 use crate::units::Nanos;
 
@@ -162,9 +162,7 @@ impl TimedTcp {
     ) -> Poll<io::Result<usize>> {
         let TimedTcp { stream, timing } = self;
         let Some((kernel, meter)) = timing else {
-            let mut buffer = ReadBuf::new(room);
-            ready!(Pin::new(stream).poll_read(context, &mut buffer))?;
-            return Poll::Ready(Ok(buffer.filled().len()));
+            return fill(stream, context, room);
         };
         loop {
             ready!(stream.poll_read_ready(context))?;

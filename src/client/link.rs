@@ -91,19 +91,21 @@ impl Link {
         let mut take = |bytes: &[u8]| take(meter, bytes);
         match way {
             Way::Http1(connection) => connection.poll_body(body, context, take),
-            Way::Http2(stream) => stream.poll_body(body, meter, context).map(|frame| match frame {
-                None => Read::End,
-                Some(Err(error)) => Read::Failed(error),
-                Some(Ok(frame)) => {
-                    take(&data_of(frame));
-                    Read::Data
-                }
-            }),
+            Way::Http2(stream) => {
+                stream.poll_frame(body, meter, context).map(|frame| read_of(frame, |bytes| take(&bytes)))
+            }
         }
     }
 }
 
-/// The data in a frame of a body; trailers have none.
-pub(super) fn data_of(frame: Frame<Bytes>) -> Bytes {
-    frame.into_data().unwrap_or_default()
+/// What a frame of a body says, its data handed to `take`. Trailers are no data: an empty piece.
+pub(super) fn read_of(frame: Option<hyper::Result<Frame<Bytes>>>, take: impl FnOnce(Bytes)) -> Read {
+    match frame {
+        None => Read::End,
+        Some(Err(error)) => Read::Failed(error),
+        Some(Ok(frame)) => {
+            take(frame.into_data().unwrap_or_default());
+            Read::Data
+        }
+    }
 }

@@ -144,6 +144,17 @@ impl<S> Stamped<S> {
     }
 }
 
+/// Reads from `stream` into `room`; how many bytes, 0 at the end of the stream.
+pub(super) fn fill(
+    stream: &mut (impl AsyncRead + Unpin),
+    context: &mut Context<'_>,
+    room: &mut [u8],
+) -> Poll<io::Result<usize>> {
+    let mut buffer = ReadBuf::new(room);
+    ready!(Pin::new(stream).poll_read(context, &mut buffer))?;
+    Poll::Ready(Ok(buffer.filled().len()))
+}
+
 impl Stamped<ByteStream> {
     /// Reads into `room`, which no other memory stands before; how many bytes, 0 at the end of the stream.
     pub(super) fn poll_fill(
