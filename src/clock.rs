@@ -49,6 +49,29 @@ enum Source {
     Virtual { now: Cell<Nanos>, stalled: tokio::sync::Notify },
 }
 
+/// How far the time of day was ahead of a [`Clock`] when both were looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct DayAhead {
+    /// So many nanoseconds.
+    pub ahead_ns: i128,
+    /// Greatest error of that.
+    pub error_ns: u64,
+}
+
+impl DayAhead {
+    /// By a look at the time of day between two readings of the clock ([`Clock::time_of_day_ns`]).
+    pub fn of((before, day_ns, after): (Nanos, u64, Nanos)) -> DayAhead {
+        let error_ns = after.0 - before.0;
+        let middle_ns = i128::from(before.0) + i128::from(error_ns / 2);
+        DayAhead { ahead_ns: i128::from(day_ns) - middle_ns, error_ns }
+    }
+
+    /// By how many nanoseconds at least the time of day was set between two looks.
+    pub fn step_ns(self, other: DayAhead) -> u128 {
+        self.ahead_ns.abs_diff(other.ahead_ns).saturating_sub(u128::from(self.error_ns + other.error_ns))
+    }
+}
+
 impl Clock {
     /// Runs `main` on a runtime of its own under the real clock.
     ///

@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::TcpStream;
 
 use super::stamp::{Arrival, Meter, fill};
-use crate::clock::Clock;
+use crate::clock::{Clock, DayAhead};
 use crate::units::Nanos;
 
 /// The distance of the two clocks is taken anew after so long.
@@ -50,9 +50,7 @@ pub(super) struct KernelTime {
 /// How far the time of day is ahead of our clock.
 #[derive(Clone, Copy, Debug)]
 struct Distance {
-    ahead_ns: i128,
-    /// Greatest error of `ahead_ns`.
-    error_ns: u64,
+    day: DayAhead,
     /// When it was last looked at.
     sampled: Nanos,
     /// Since when it has been the same, as far as we know.
@@ -79,12 +77,12 @@ impl KernelTime {
     /// the time of day leaves that open.
     fn at(&self, day_ns: i128, now: Nanos) -> Option<Nanos> {
         let mut distance = self.distance.get();
-        let is_ahead = |distance: Distance| day_ns - distance.ahead_ns > i128::from(now.0);
+        let is_ahead = |distance: Distance| day_ns - distance.day.ahead_ns > i128::from(now.0);
         if now.since(distance.sampled) >= SAMPLE_EVERY || is_ahead(distance) {
             distance = distance.renewed(sample(&self.clock)?);
             self.distance.set(distance);
         }
-        let at = u64::try_from(day_ns - distance.ahead_ns).map(Nanos).ok()?;
+        let at = u64::try_from(day_ns - distance.day.ahead_ns).map(Nanos).ok()?;
         (at >= distance.since).then_some(at)
     }
 
@@ -104,11 +102,11 @@ impl KernelTime {
 impl Distance {
     /// The distance after another look.
     fn renewed(self, fresh: Distance) -> Distance {
-        if self.ahead_ns.abs_diff(fresh.ahead_ns) > u128::from(self.error_ns + fresh.error_ns) {
+        if self.day.step_ns(fresh.day) > 0 {
             return fresh;
         }
-        let closer = if fresh.error_ns < self.error_ns { fresh } else { self };
-        Distance { sampled: fresh.sampled, since: self.since, ..closer }
+        let closer = if fresh.day.error_ns < self.day.error_ns { fresh.day } else { self.day };
+        Distance { day: closer, sampled: fresh.sampled, since: self.since }
     }
 }
 
@@ -116,15 +114,13 @@ impl Distance {
 fn sample(clock: &Clock) -> Option<Distance> {
     let mut best: Option<Distance> = None;
     for _ in 0..TRIES {
-        let (before, day, after) = clock.time_of_day_ns()?;
-        let apart = after.since(before);
-        let error_ns = after.0 - before.0;
-        if best.is_none_or(|best| error_ns < best.error_ns) {
-            let middle = i128::from(before.0) + i128::from(error_ns / 2);
-            best =
-                Some(Distance { ahead_ns: i128::from(day) - middle, error_ns, sampled: after, since: after });
+        let look = clock.time_of_day_ns()?;
+        let (before, _, after) = look;
+        let day = DayAhead::of(look);
+        if best.is_none_or(|best| day.error_ns < best.day.error_ns) {
+            best = Some(Distance { day, sampled: after, since: after });
         }
-        if apart <= CLOSE {
+        if after.since(before) <= CLOSE {
             break;
         }
     }
@@ -245,13 +241,13 @@ mod tests {
     const APART: i128 = 1_700_000_000_000_000_000;
 
     fn distance(ahead_ns: i128, error_ns: u64, sampled: u64) -> Distance {
-        Distance { ahead_ns, error_ns, sampled: Nanos(sampled), since: Nanos(sampled) }
+        Distance { day: DayAhead { ahead_ns, error_ns }, sampled: Nanos(sampled), since: Nanos(sampled) }
     }
 
     /// Time stamps before `since` are not believed.
     fn told(first: Distance, then: Distance) -> (i128, u64) {
         let renewed = Distance { since: Nanos::ZERO, ..first }.renewed(then);
-        (renewed.ahead_ns, renewed.since.0)
+        (renewed.day.ahead_ns, renewed.since.0)
     }
 
     #[test]
@@ -273,11 +269,11 @@ mod tests {
             let kernel = KernelTime::new(&clock).unwrap();
             let (before, day, after) = clock.time_of_day_ns().unwrap();
             let at = kernel.at(i128::from(day), after).unwrap();
-            let error = kernel.distance.get().error_ns;
+            let error = kernel.distance.get().day.error_ns;
             assert!((before.0..=after.0).contains(&at.0) || at.0.abs_diff(before.0) <= error, "{at:?}");
             // As if the time of day had been set forward by a second since the last look.
-            let distance = kernel.distance.get();
-            let behind = Distance { ahead_ns: distance.ahead_ns - 1_000_000_000, ..distance };
+            let mut behind = kernel.distance.get();
+            behind.day.ahead_ns -= 1_000_000_000;
             kernel.distance.set(behind);
             let (_, day, now) = clock.time_of_day_ns().unwrap();
             assert_eq!(kernel.at(i128::from(day), now), None, "stamped before the step was noticed");
