@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use super::figure::{NONE, percent, short, time};
 use super::points;
 use crate::results::Manifest;
-use crate::results::manifest::{ClockKind, PhaseEntry, PointState};
+use crate::results::manifest::{ClockKind, PointState};
 use crate::results::text::{Column, number, plain, printable, text};
 use crate::stats::change::{Change, Counted, FEWEST_RUNS, Run, Side, change};
 use crate::stats::fold::ALL;
@@ -201,14 +201,14 @@ pub fn compare(base: &[Compared<'_>], new: &[Compared<'_>], worse_than: f64) -> 
     let (from, to) = (Figures::of(&base), Figures::of(&new));
     let mut lines = Vec::new();
     let mut unpaired = Vec::new();
-    for place in &from.places {
-        if !to.places.contains(place) {
+    for (at, place) in from.places.iter().enumerate() {
+        let Some(there) = to.places.iter().position(|other| other == place) else {
             unpaired.push(format!("{} is in the base alone", place.name()));
             continue;
-        }
+        };
         for (metric, statistic) in COMPARED {
-            let (old, young) = (from.side(place, metric, statistic), to.side(place, metric, statistic));
-            let least = (from.least(place, metric, statistic), to.least(place, metric, statistic));
+            let (old, young) = (from.side(at, metric, statistic), to.side(there, metric, statistic));
+            let least = (from.least(at, metric, statistic), to.least(there, metric, statistic));
             let found = bounded(&old, &young, least, worse_than).or_else(|| {
                 let change = change(&old, &young).filter(|_| least == (None, None))?;
                 Some((change, Censored::Neither, meaning(metric, change, worse_than)))
@@ -224,7 +224,7 @@ pub fn compare(base: &[Compared<'_>], new: &[Compared<'_>], worse_than: f64) -> 
                 continue;
             };
             lines.push(Line {
-                point: from.point_of(place),
+                point: from.point_of(at),
                 settings: place.settings.clone(),
                 phase: place.phase.clone(),
                 metric,
@@ -291,9 +291,8 @@ fn bounded(
     worse_than: f64,
 ) -> Option<(Change, Censored, Meaning)> {
     let most = |side: &Side| {
-        let ends = side.runs.iter().map(|run| run.interval.high);
-        ends.sum::<Option<f64>>()?;
-        side.runs.iter().filter_map(|run| run.interval.high).max_by(f64::total_cmp)
+        let ends = side.runs.iter().map(|run| run.interval.high).collect::<Option<Vec<f64>>>()?;
+        ends.into_iter().max_by(f64::total_cmp)
     };
     let is_beyond = |least: f64, side: &Side| most(side).is_some_and(|most| least > most);
     let change =
@@ -413,28 +412,33 @@ impl<'a> Figures<'a> {
         figures
     }
 
-    fn side(&self, place: &Place, metric: &str, statistic: &str) -> Side {
-        let is_it = |(at, _, row): &&(usize, &Manifest, &SummaryRow)| {
-            (row.metric, row.statistic) == (metric, statistic) && self.places[*at] == *place
-        };
-        let run = |(_, manifest, row): &(usize, &Manifest, &SummaryRow)| {
+    /// Rows of one figure at the place with that index, with the manifests of their runs.
+    fn rows_of(
+        &self,
+        at: usize,
+        metric: &str,
+        statistic: &str,
+    ) -> impl Iterator<Item = (&'a Manifest, &'a SummaryRow)> {
+        let of_place = self.rows.iter().filter(move |(place, ..)| *place == at);
+        let of_figure = of_place.filter(move |(.., row)| (row.metric, row.statistic) == (metric, statistic));
+        of_figure.map(|(_, manifest, row)| (*manifest, *row))
+    }
+
+    fn side(&self, at: usize, metric: &str, statistic: &str) -> Side {
+        let run = |(manifest, row): (&Manifest, &SummaryRow)| {
             let interval = Interval { low: row.ci_low, high: row.ci_high };
             Some(Run { value: row.value?, interval, counted: counted(manifest, row) })
         };
-        Side { runs: self.rows.iter().filter(is_it).filter_map(run).collect() }
+        Side { runs: self.rows_of(at, metric, statistic).filter_map(run).collect() }
     }
 
     /// Where some run has no value but a lower bound: what none of them is below.
-    fn least(&self, place: &Place, tag: &str, statistic: &str) -> Option<Least> {
-        let is_it = |(at, _, row): &&(usize, &Manifest, &SummaryRow)| {
-            (row.metric, row.statistic) == (tag, statistic)
-                && self.places[*at] == *place
-                && row.needs.is_none()
-        };
+    fn least(&self, at: usize, tag: &str, statistic: &str) -> Option<Least> {
         if !metric(tag).is_some_and(|metric| matches!(metric.source, Source::Adjusted(_))) {
             return None;
         }
-        let rows: Vec<&SummaryRow> = self.rows.iter().filter(is_it).map(|(.., row)| *row).collect();
+        let rows = self.rows_of(at, tag, statistic).map(|(_, row)| row).filter(|row| row.needs.is_none());
+        let rows: Vec<&SummaryRow> = rows.collect();
         if !rows.iter().any(|row| row.value.is_none() && row.ci_low.is_some()) {
             return None;
         }
@@ -442,17 +446,15 @@ impl<'a> Figures<'a> {
         ends.into_iter().min_by(f64::total_cmp).map(|ms| Least { ms, runs: rows.len() })
     }
 
-    fn point_of(&self, place: &Place) -> Option<u32> {
-        self.rows.iter().find(|(at, ..)| self.places[*at] == *place).and_then(|(.., row)| row.point)
+    fn point_of(&self, at: usize) -> Option<u32> {
+        self.rows.iter().find(|(place, ..)| *place == at).and_then(|(.., row)| row.point)
     }
 }
 
 /// What a rate counted in the window of its phase: requests, of throughputs too.
 fn counted(manifest: &Manifest, row: &SummaryRow) -> Option<Counted> {
     let unit = metric(row.metric)?.unit;
-    let is_it =
-        |phase: &&PhaseEntry| (phase.point, phase.repeat, &phase.name) == (row.point, row.repeat, &row.phase);
-    let phase = manifest.phases.iter().find(is_it)?;
+    let phase = manifest.phase(row.point, row.repeat, &row.phase)?;
     let seconds = phase.window_end_s? - phase.window_start_s?;
     let is_rate = matches!(unit, Unit::RequestsPerSecond | Unit::TokensPerSecond);
     (is_rate && seconds > 0.0).then_some(Counted { events: row.count as f64, seconds })

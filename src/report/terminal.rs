@@ -210,10 +210,7 @@ impl Section<'_> {
 
     /// Its phase in the manifest.
     fn entry<'m>(&self, manifest: &'m Manifest) -> Option<&'m PhaseEntry> {
-        let is_mine = |entry: &&PhaseEntry| {
-            (entry.point, entry.repeat, entry.name.as_str()) == (self.point, self.repeat, self.phase)
-        };
-        manifest.phases.iter().find(is_mine)
+        manifest.phase(self.point, self.repeat, self.phase)
     }
 
     fn row(&self, metric: &str, statistic: &str) -> Option<&SummaryRow> {

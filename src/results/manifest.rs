@@ -121,6 +121,15 @@ pub struct Manifest {
     pub resumed: Vec<ResumeEntry>,
 }
 
+impl Manifest {
+    /// The phase of that name, at a point and repeat where there are such.
+    pub fn phase(&self, point: Option<u32>, repeat: Option<u32>, name: &str) -> Option<&PhaseEntry> {
+        let is_it =
+            |entry: &&PhaseEntry| (entry.point, entry.repeat, entry.name.as_str()) == (point, repeat, name);
+        self.phases.iter().find(is_it)
+    }
+}
+
 /// What a server says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerEntry {

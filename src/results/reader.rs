@@ -221,8 +221,10 @@ impl Folder {
     /// What rows and manifest say against the figures.
     pub fn findings(&self, simulated: bool) -> Vec<Finding> {
         let (mut findings, limits) = (Vec::new(), &self.manifest.thresholds);
+        let mut has_rows = false;
         for run in &self.runs {
             for figures in self.figures(run) {
+                has_rows = true;
                 findings.extend(judge(&figures, limits, simulated));
             }
             findings.extend(run.fold.answer_findings(limits));
@@ -230,7 +232,7 @@ impl Folder {
         findings.extend(Finding::answers_forgotten(self.manifest.answers_forgotten));
         // Phases without rows are not judged, so that a run without any would be without fault.
         let counted = self.manifest.phases.iter().find(|entry| entry.measured);
-        if let Some(entry) = counted.filter(|_| self.runs.iter().all(|run| run.fold.figures().is_empty())) {
+        if let Some(entry) = counted.filter(|_| !has_rows) {
             let nothing = Figures { phase: entry.name.clone(), ..Figures::default() };
             findings.extend(judge(&nothing, limits, simulated));
         }
@@ -240,8 +242,8 @@ impl Folder {
     /// What is known of each phase of a run that counts and has rows, by rows and manifest.
     fn figures(&self, run: &RunRows) -> Vec<Figures> {
         let complete = |figures: Figures| {
-            let mut entries = entries(&self.manifest, run.point, run.repeat);
-            let client = entries.find(|entry| entry.name == figures.phase).and_then(|entry| entry.client);
+            let entry = self.manifest.phase(run.point, run.repeat, &figures.phase);
+            let client = entry.and_then(|entry| entry.client);
             Figures { client: client.unwrap_or_default().with_rows_of(figures.client), ..figures }
         };
         run.fold.figures().into_iter().map(complete).collect()
