@@ -9,7 +9,7 @@ const SHOWN: usize = 200;
 
 impl Rule {
     /// The steps of [`Rule::check`], one a line: what was left of both sides, which rule fired, what was compared, and
-    /// the verdict.
+    /// the verdict; none where the truth has no answer.
     pub fn explain(&self, prediction: &str, truth: &str) -> Vec<String> {
         let mut steps = vec![format!("kind: {}", self.kind.name())];
         let found = extract(self, prediction, Role::Prediction);
@@ -30,7 +30,10 @@ impl Rule {
                 None => "compared: not the same".to_owned(),
             });
         }
-        steps.push(format!("verdict: {}", self.check(prediction, truth).verdict.name()));
+        steps.push(match self.truth(truth) {
+            Some(_) => format!("verdict: {}", self.check(prediction, truth).verdict.name()),
+            None => format!("left out: the truth has no answer of kind `{}`", self.kind.name()),
+        });
         steps
     }
 

@@ -98,11 +98,10 @@ impl Rows {
                 Err(Failure::usage(format!("{name}: a JSON list, not an object a line\n  help: {help}")))
             }
             // Nothing at all is no rows of any form.
-            None => Ok(Rows::Lines(Lines { input: Box::new(input), line: 0 })),
-            first if named || first == Some(&b'{') => {
+            first if named || matches!(first, None | Some(b'{')) => {
                 Ok(Rows::Lines(Lines { input: Box::new(input), line: 0 }))
             }
-            Some(_) => Table::open(input, &name).map(|table| Rows::Table(Box::new(table))),
+            _ => Table::open(input, &name).map(|table| Rows::Table(Box::new(table))),
         }
     }
 
