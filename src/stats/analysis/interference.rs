@@ -78,14 +78,15 @@ struct Beside {
 }
 
 pub(super) fn rows(seen: &[Seen]) -> Vec<AnalysisRow> {
-    let quiet = quiet(seen);
+    let open_until = open_until(seen);
+    let quiet = quiet(seen, &open_until);
     let mut quiet_gaps: Vec<f64> = quiet.iter().map(|one| one.usual.0 as f64).collect();
-    let (long, untimed) = beside_long(seen, median(&mut quiet_gaps));
+    let (long, untimed) = beside_long(seen, &prefills(seen, &open_until), median(&mut quiet_gaps));
     let long = longest_prompts(long);
     let beside = long.len();
+    let open = |what| AnalysisRow::open("interference", "stopped", "share", beside, what);
     if beside < FEWEST {
-        let what = if beside + untimed < FEWEST { NO_LONG } else { NO_TIME };
-        return vec![AnalysisRow::open("interference", "stopped", "share", beside, what)];
+        return vec![open(if beside + untimed < FEWEST { NO_LONG } else { NO_TIME })];
     }
     let stops = long.iter().filter(|one| one.longest_gap.0 as f64 >= STOP * one.prefill).count();
     let stopped = stops as f64 / beside as f64;
@@ -101,7 +102,6 @@ pub(super) fn rows(seen: &[Seen]) -> Vec<AnalysisRow> {
     };
     let is_quiet_alike =
         gap_without.zip(gap_beside).is_some_and(|(without, beside)| without >= STOP * beside);
-    let open = |what| AnalysisRow::open("interference", "stopped", "share", beside, what);
     let verdict = match stopped {
         _ if stopped <= BY_CHANCE => row("stopped", "share", Some(stopped), beside, ABSENT),
         _ if stopped < BY_PROMPTS => open(BETWEEN),
@@ -124,8 +124,7 @@ pub(super) fn rows(seen: &[Seen]) -> Vec<AnalysisRow> {
 
 /// Answers beside a long prefill, and how many more there may be, beside one whose own time is not known. Where most
 /// gaps of an answer are those of chunks, its usual gap is that of quiet answers, `quiet_gap` in µs.
-fn beside_long(seen: &[Seen], quiet_gap: Option<f64>) -> (Vec<Beside>, usize) {
-    let prefills = prefills(seen);
+fn beside_long(seen: &[Seen], prefills: &[Prefill], quiet_gap: Option<f64>) -> (Vec<Beside>, usize) {
     let longest = prefills.iter().map(Prefill::took).max().unwrap_or(0);
     let (mut long, mut untimed) = (Vec::new(), 0);
     for Answer { first, last, usual, longest_gap } in seen.iter().filter_map(Answer::of) {
@@ -149,8 +148,7 @@ fn beside_long(seen: &[Seen], quiet_gap: Option<f64>) -> (Vec<Beside>, usize) {
 
 /// Every prefill, in order of sending, with the time that it takes alone: the median of like prompts that were sent
 /// while no other prompt was open, and no more than it took itself.
-fn prefills(seen: &[Seen]) -> Vec<Prefill> {
-    let open_until = open_until(seen);
+fn prefills(seen: &[Seen], open_until: &[Micros]) -> Vec<Prefill> {
     let is_ahead = |at: usize| {
         let is_free = at == 0 || open_until[at - 1] <= seen[at].sent;
         is_free && seen.get(at + 1).is_none_or(|next| next.sent > seen[at].sent)
@@ -186,8 +184,7 @@ fn open_until(seen: &[Seen]) -> Vec<Micros> {
 }
 
 /// The answers beside which no prompt was waited for or taken in, not even in part.
-fn quiet(seen: &[Seen]) -> Vec<Answer> {
-    let open_until = open_until(seen);
+fn quiet(seen: &[Seen], open_until: &[Micros]) -> Vec<Answer> {
     let is_alone = |answer: &Answer| {
         let begun = seen.partition_point(|other| other.sent < answer.last);
         open_until[..begun].last().is_none_or(|until| *until <= answer.first)
