@@ -419,12 +419,7 @@ fn settle(
             error_share: None,
         }));
     };
-    if source != "common" {
-        note_difference(&fit, notes);
-    }
-    let model = model.clone().with_tokens_per_word(fit.tokens_per_word);
-    form.measure = Some(Measure { overhead_tokens: fit.overhead_tokens, ..Measure::of(model) });
-    Ok(Some(calibration(workload, source, &fit)))
+    Ok(Some(take_over(form, model, source, fit, notes)))
 }
 
 /// Takes over what was found for a workload whose prompts have no planned lengths: whether the tokenizer is the
@@ -437,27 +432,30 @@ fn compared(
     notes: &mut Vec<String>,
 ) -> Option<Calibration> {
     let fit = fit.filter(|_| source == "tokenizer")?;
-    note_difference(&fit, notes);
-    let model = model.clone().with_tokens_per_word(fit.tokens_per_word);
-    form.measure = Some(Measure { overhead_tokens: fit.overhead_tokens, ..Measure::of(model) });
-    Some(calibration(form.workload.clone(), source, &fit))
+    Some(take_over(form, model, source, fit, notes))
 }
 
-/// Says so where the server counts words otherwise than the tokenizer of the scenario.
-fn note_difference(fit: &Fit, notes: &mut Vec<String>) {
+/// Takes over what the server says of prompts, and says so where it counts words otherwise than the tokenizer of the
+/// scenario.
+fn take_over(
+    form: &mut Form,
+    model: &TokenModel,
+    source: &'static str,
+    fit: Fit,
+    notes: &mut Vec<String>,
+) -> Calibration {
     let (counted, stated) = (256, 256.0 * fit.tokens_per_word);
     let note = format!(
         "the tokenizer of the scenario is not the server's: it counts {counted} tokens where the server counts \
          {stated:.0}; the server's number holds"
     );
-    if fit.tokens_per_word != 1.0 && !notes.contains(&note) {
+    if source != "common" && fit.tokens_per_word != 1.0 && !notes.contains(&note) {
         notes.push(note);
     }
-}
-
-fn calibration(workload: String, source: &'static str, fit: &Fit) -> Calibration {
+    let model = model.clone().with_tokens_per_word(fit.tokens_per_word);
+    form.measure = Some(Measure { overhead_tokens: fit.overhead_tokens, ..Measure::of(model) });
     Calibration {
-        workload,
+        workload: form.workload.clone(),
         source,
         overhead_tokens: Some(fit.overhead_tokens),
         tokens_per_word: fit.tokens_per_word,
