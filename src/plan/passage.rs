@@ -43,16 +43,6 @@ struct Shift {
     further: i64,
 }
 
-impl Shift {
-    fn apply(shift: Option<Shift>, index: usize, length: u64) -> u64 {
-        match shift {
-            None => length,
-            Some(shift) if index == 0 => shift.first,
-            Some(shift) => length.saturating_add_signed(shift.further),
-        }
-    }
-}
-
 impl Passage {
     /// The text, counted in words; no more of it than `longest`.
     ///
@@ -120,8 +110,16 @@ impl Passage {
 
     /// Length of the whole text.
     fn length(&self, shift: Option<Shift>) -> u64 {
-        let last = self.cuts.len() - 1;
-        Shift::apply(shift, last, self.cuts[last].length)
+        self.length_to(self.cuts[self.cuts.len() - 1], shift)
+    }
+
+    /// Length of the text up to `cut`.
+    fn length_to(&self, cut: Cut, shift: Option<Shift>) -> u64 {
+        match shift {
+            None => cut.length,
+            Some(shift) if cut.bytes == self.cuts[0].bytes => shift.first,
+            Some(shift) => cut.length.saturating_add_signed(shift.further),
+        }
     }
 
     /// A text of so much length: `lead` words of `model` that tell `number`, where one is given, then the text from its
@@ -147,15 +145,10 @@ impl Passage {
             left -= self.length(shift);
             shift = Some(self.again);
         }
-        let fits = |index: usize| Shift::apply(shift, index, self.cuts[index].length) <= left;
-        let (mut low, mut high) = (0, self.cuts.len());
-        while low < high {
-            let middle = usize::midpoint(low, high);
-            if fits(middle) { low = middle + 1 } else { high = middle }
-        }
-        if let Some(index) = low.checked_sub(1) {
-            self.append(&mut content, self.cuts[index].bytes);
-            left -= Shift::apply(shift, index, self.cuts[index].length);
+        let fitting = self.cuts.partition_point(|cut| self.length_to(*cut, shift) <= left);
+        if let Some(cut) = self.cuts[..fitting].last() {
+            self.append(&mut content, cut.bytes);
+            left -= self.length_to(*cut, shift);
         }
         model.extend_by_words(&mut content, left, None, stream);
         content
