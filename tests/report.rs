@@ -106,11 +106,8 @@ fn the_report_tells_what_the_run_told_and_leaves_a_page() {
     assert!(!page.contains("NaN") && !page.contains("<script"));
 }
 
-#[test]
-fn c136_a_run_that_was_killed_is_told_from_the_rows_it_left() {
-    let folder = tempfile::tempdir().unwrap();
-    let run = rehearse(folder.path());
-    // As if it had been killed while a row was being written: no summary, no timeline, no end in the manifest.
+/// Makes of a run one that did not end: its manifest says how it began, and of those tables there is the header alone.
+fn leave_unended(run: &Path, tables: &[&str]) {
     let manifest = fs::read_to_string(run.join("manifest.json")).unwrap();
     let mut manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
     manifest["state"] = "running".into();
@@ -121,10 +118,18 @@ fn c136_a_run_that_was_killed_is_told_from_the_rows_it_left() {
         }
     }
     fs::write(run.join("manifest.json"), manifest.to_string()).unwrap();
-    for file in ["summary.csv", "gaps.csv", "timeline.csv"] {
+    for file in tables {
         let text = fs::read_to_string(run.join(file)).unwrap();
         fs::write(run.join(file), format!("{}\n", text.lines().next().unwrap())).unwrap();
     }
+}
+
+#[test]
+fn c136_a_run_that_was_killed_is_told_from_the_rows_it_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = rehearse(folder.path());
+    // As if it had been killed while a row was being written: no summary, no timeline, no end in the manifest.
+    leave_unended(&run, &["summary.csv", "gaps.csv", "timeline.csv"]);
     let requests = fs::read_to_string(run.join("requests.csv")).unwrap();
     let whole: Vec<&str> = requests.split_inclusive('\n').take(601).collect();
     fs::write(run.join("requests.csv"), whole.concat() + "0,0,601,timed,ch").unwrap();
@@ -144,15 +149,7 @@ fn c136_a_run_that_was_killed_is_told_from_the_rows_it_left() {
 fn a_run_that_was_killed_before_its_first_row_is_not_valid() {
     let folder = tempfile::tempdir().unwrap();
     let run = rehearse(folder.path());
-    let manifest = fs::read_to_string(run.join("manifest.json")).unwrap();
-    let mut manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
-    manifest["state"] = "running".into();
-    manifest["verdict"] = serde_json::Value::Null;
-    fs::write(run.join("manifest.json"), manifest.to_string()).unwrap();
-    for file in ["requests.csv", "gaps.csv", "timeline.csv"] {
-        let text = fs::read_to_string(run.join(file)).unwrap();
-        fs::write(run.join(file), format!("{}\n", text.lines().next().unwrap())).unwrap();
-    }
+    leave_unended(&run, &["requests.csv", "gaps.csv", "timeline.csv"]);
     let told = tonnage().arg("report").arg(&run).assert();
     let told = String::from_utf8(told.get_output().stdout.clone()).unwrap();
     assert!(told.lines().next().unwrap().contains("insufficient"), "{told}");
