@@ -46,36 +46,53 @@ impl Default for CostModel {
 }
 
 impl CostModel {
+    /// The time one step over `batch` computes, before its tokens are handed out.
+    pub fn computing_time(&self, batch: Batch) -> Duration {
+        match self {
+            CostModel::Fixed(cost) => cost.computing_time(batch),
+            CostModel::Roofline(cost) => cost.computing_time(batch),
+        }
+    }
+
+    /// The time that handing out the tokens of `batch` takes after that, one sequence after the other.
+    pub fn handing_time(&self, batch: Batch) -> Duration {
+        let nanos = self.sequence_cost().as_nanos().saturating_mul(u128::from(batch.sequences));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
     /// The time one step over `batch` takes.
     pub fn step_time(&self, batch: Batch) -> Duration {
+        self.computing_time(batch).saturating_add(self.handing_time(batch))
+    }
+
+    /// The time that each sequence adds to a step.
+    pub fn sequence_cost(&self) -> Duration {
         match self {
-            CostModel::Fixed(cost) => cost.step_time(batch),
-            CostModel::Roofline(cost) => cost.step_time(batch),
+            CostModel::Fixed(cost) => cost.sequence_cost,
+            CostModel::Roofline(cost) => cost.sequence_cost,
         }
     }
 }
 
-/// step time = overhead + sequences × sequence cost + prefill tokens / prefill rate, the last term rounded to
-/// whole nanoseconds, ties to even.
+/// step time = overhead + prefill tokens / prefill rate, rounded to whole nanoseconds, ties to even, then
+/// sequences × sequence cost to hand out.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FixedCost {
     /// Time of every step, whatever is in it.
     pub step_overhead: Duration,
-    /// Time added by each sequence that takes part in the step.
+    /// Time added by each sequence that takes part in the step: its token is handed out.
     pub sequence_cost: Duration,
     /// Prompt tokens processed per second; `None` where they cost nothing.
     pub prefill_tokens_per_s: Option<f64>,
 }
 
 impl FixedCost {
-    fn step_time(&self, batch: Batch) -> Duration {
-        let sequences = self.sequence_cost.as_nanos().saturating_mul(u128::from(batch.sequences));
-        let sequences = Duration::from_nanos(u64::try_from(sequences).unwrap_or(u64::MAX));
+    fn computing_time(&self, batch: Batch) -> Duration {
         let prefill = match self.prefill_tokens_per_s {
             Some(rate) => seconds(batch.prefill_tokens as f64 / rate),
             None => Duration::ZERO,
         };
-        self.step_overhead.saturating_add(sequences).saturating_add(prefill)
+        self.step_overhead.saturating_add(prefill)
     }
 }
 
@@ -86,7 +103,7 @@ impl FixedCost {
 /// linear layers  max(2 · parameters · tokens / F,  weight bytes / B)
 /// attention      max(4 · layers · heads · head size · Σ n(2k + n)/2 / F,  KV bytes a token · Σ (k + n) / B)
 /// exchange       2 · layers · (latency + 2 · (d − 1)/d · tokens · hidden · 2 bytes / link),  0 for d = 1
-/// step           overhead + sequences · sequence cost + linear + attention + exchange
+/// step           overhead + linear + attention + exchange, then sequences · sequence cost to hand out
 /// ```
 ///
 /// F is the peak arithmetic and B the memory bandwidth of all `d` devices together, each times the share of it that
@@ -101,7 +118,7 @@ pub struct Roofline {
     pub machine: Machine,
     /// Time of every step: launches, scheduling, sampling.
     pub step_overhead: Duration,
-    /// Time added by each sequence in the step: sampling, writing out.
+    /// Time added by each sequence in the step: its token is sampled and handed out.
     pub sequence_cost: Duration,
 }
 
@@ -160,7 +177,7 @@ pub struct Machine {
 }
 
 impl Roofline {
-    fn step_time(&self, batch: Batch) -> Duration {
+    fn computing_time(&self, batch: Batch) -> Duration {
         let Roofline { model, machine, .. } = self;
         let devices = machine.devices as f64;
         let flops = machine.flops * machine.flops_share * devices;
@@ -177,8 +194,7 @@ impl Roofline {
         } else {
             0.0
         };
-        let sequences = self.sequence_cost.as_secs_f64() * batch.sequences as f64;
-        self.step_overhead.saturating_add(seconds(sequences + linear + attention + exchange))
+        self.step_overhead.saturating_add(seconds(linear + attention + exchange))
     }
 
     /// Blocks of `block_tokens` that fit beside the weights when `utilisation` of the memory is used; 0 where the
@@ -227,8 +243,8 @@ mod tests {
 
     /// 1 G parameters in 2 bytes, 10 layers; per token 2 · 10 · 2 · 64 · 2 = 5,120 bytes of KV. 1 TB/s and
     /// 100 TFLOP/s, half of each reached.
-    fn roofline(devices: u64) -> Roofline {
-        Roofline {
+    fn roofline(devices: u64) -> CostModel {
+        CostModel::Roofline(Roofline {
             model: Model {
                 parameters: 1e9,
                 bytes_per_parameter: 2.0,
@@ -251,7 +267,7 @@ mod tests {
             },
             step_overhead: Duration::from_millis(1),
             sequence_cost: Duration::from_micros(5),
-        }
+        })
     }
 
     fn batch(sequences: &[(u64, u64, bool)]) -> Batch {
@@ -296,9 +312,13 @@ mod tests {
     #[test]
     fn blocks_are_what_the_weights_leave_of_the_memory() {
         // (10 GB · 0.9 − 2 GB) / (5,120 B · 16) = 85,449.2
-        assert_eq!(roofline(1).kv_blocks(0.9, 16), 85_449);
-        assert_eq!(roofline(2).kv_blocks(0.9, 16), 195_312);
-        assert_eq!(roofline(1).kv_blocks(0.2, 16), 0);
-        assert_eq!(roofline(1).kv_blocks(0.1, 16), 0, "the weights do not fit");
+        let kv_blocks = |devices, utilisation| match roofline(devices) {
+            CostModel::Roofline(cost) => cost.kv_blocks(utilisation, 16),
+            CostModel::Fixed(_) => 0,
+        };
+        assert_eq!(kv_blocks(1, 0.9), 85_449);
+        assert_eq!(kv_blocks(2, 0.9), 195_312);
+        assert_eq!(kv_blocks(1, 0.2), 0);
+        assert_eq!(kv_blocks(1, 0.1), 0, "the weights do not fit");
     }
 }

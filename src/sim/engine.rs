@@ -4,16 +4,16 @@
 //! sequences take part in order of arrival: each that decodes gets one token of the step's budget, one that prefills
 //! as many of its prompt tokens as are left of it, and those that wait are admitted while budget, places and KV
 //! blocks last. Without it, a step that admits waiting prompts takes each whole and nothing else; the others wait
-//! for a step of decodes. The step that completes a prompt yields the answer's first token at its end, each later
-//! step one more.
+//! for a step of decodes. The step that completes a prompt yields the answer's first token, each later step one more.
+//! A step computes first and then hands its sequences' tokens out, one after the other, the last of them at its end.
 //!
 //! A sequence that needs a block when none is free takes one from the last to arrive, which gives all of them up and
 //! waits, first in the queue, to compute everything it had anew (preemption by recompute). A step that preempts
 //! admits nobody. Blocks can be found in the prefix cache from the end of the step that fills them.
 //!
-//! The engine carries its own time. It is told of arrivals as they happen and asked for the steps that have ended;
+//! The engine carries its own time. It is told of arrivals as they happen and asked for the steps that have computed;
 //! asking late changes no time, unless a request is cancelled meanwhile. A step that begins at an instant takes in
-//! every arrival of that instant.
+//! every arrival up to that instant.
 
 use std::collections::VecDeque;
 
@@ -31,6 +31,8 @@ pub struct Emission {
     pub id: Id,
     /// Which token of the answer, from 0.
     pub token: u64,
+    /// When it leaves.
+    pub at: Nanos,
     /// Set on the last token.
     pub finish: Option<Finish>,
     /// What became of the request up to here.
@@ -48,16 +50,18 @@ pub struct Course {
     pub preemptions: u64,
 }
 
-/// A step that has ended.
+/// A step that has computed.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Step<'a> {
     /// When it began.
     pub began: Nanos,
-    /// The exact end, at which all its tokens come.
-    pub at: Nanos,
+    /// When its first sequence's token was there to be handed out.
+    pub computed: Nanos,
+    /// When its last sequence's was handed out: its end.
+    pub ends: Nanos,
     /// Tokens it processed, prompts and decodes together.
     pub processed_tokens: u64,
-    /// The tokens it yields, in order of the requests' arrival.
+    /// The tokens it yields, in order of the requests' arrival and so of their times.
     pub emissions: &'a [Emission],
 }
 
@@ -86,16 +90,19 @@ pub struct Engine {
     waiting: VecDeque<Sequence>,
     running: Vec<Sequence>,
     step: Option<Span>,
+    /// Until when the last step's tokens are handed out; none begins before.
+    busy_until: Nanos,
     /// The step that runs has preempted.
     preempted: bool,
     totals: Totals,
     emissions: Vec<Emission>,
 }
 
-/// The step that runs.
+/// The step that runs, or is the next to begin.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     began: Nanos,
+    computed: Nanos,
     ends: Nanos,
     tokens: u64,
 }
@@ -132,6 +139,7 @@ impl Engine {
             waiting: VecDeque::new(),
             running: Vec::new(),
             step: None,
+            busy_until: Nanos::ZERO,
             preempted: false,
             totals: Totals::default(),
             emissions: Vec::new(),
@@ -161,8 +169,8 @@ impl Engine {
             blocks: Vec::new(),
             registered: 0,
         });
-        if self.step.is_none_or(|step| step.began == now) {
-            self.begin(now);
+        if self.step.is_none_or(|step| step.began >= now) {
+            self.begin(now.max(self.busy_until));
         }
         Ok(id)
     }
@@ -178,27 +186,33 @@ impl Engine {
         } else {
             return false;
         }
-        if self.step.is_some_and(|step| step.began == now) {
+        if let Some(step) = self.step.filter(|step| step.began >= now) {
             // What was preempted for want of blocks may have them back.
             self.preempted = false;
-            self.begin(now);
+            self.begin(step.began);
         }
         true
     }
 
-    /// When the step that runs ends; `None` while nothing runs.
+    /// When the step that runs will have computed; `None` while nothing runs.
     pub fn next(&self) -> Option<Nanos> {
-        self.step.map(|step| step.ends)
+        self.step.map(|step| step.computed)
     }
 
-    /// The earliest step that has ended by `now` and was not handed out; call until there is none.
+    /// The earliest step that has computed by `now` and was not taken; call until there is none. Its tokens leave
+    /// from then on until it ends.
     pub fn step(&mut self, now: Nanos) -> Option<Step<'_>> {
-        let ended = self.step.take_if(|step| step.ends <= now)?;
+        let ended = self.step.take_if(|step| step.computed <= now)?;
         let Engine { running, kv, emissions, totals, profile, .. } = self;
-        let block_tokens = profile.parameters().block_tokens;
+        let Parameters { block_tokens, cost, .. } = profile.parameters();
         emissions.clear();
+        let mut at = ended.computed;
         running.retain_mut(|sequence| {
-            let Some(emission) = sequence.advance(kv, block_tokens) else { return true };
+            if sequence.scheduled == 0 {
+                return true;
+            }
+            at = at + cost.sequence_cost();
+            let Some(emission) = sequence.advance(kv, *block_tokens, at) else { return true };
             totals.prompt_tokens += if emission.token == 0 { sequence.prompt_tokens } else { 0 };
             emissions.push(emission);
             if emission.finish.is_some() {
@@ -208,13 +222,14 @@ impl Engine {
         });
         totals.generated_tokens += emissions.len() as u64;
         self.preempted = false;
+        self.busy_until = ended.ends;
         if !self.running.is_empty() {
             self.begin(ended.ends);
         } else if let Some(first) = self.waiting.front() {
             self.begin(ended.ends.max(first.arrived));
         }
-        let Span { began, ends: at, tokens: processed_tokens } = ended;
-        Some(Step { began, at, processed_tokens, emissions: &self.emissions })
+        let Span { began, computed, ends, tokens: processed_tokens } = ended;
+        Some(Step { began, computed, ends, processed_tokens, emissions: &self.emissions })
     }
 
     /// Requests in the batch.
@@ -263,10 +278,9 @@ impl Engine {
             batch.add(sequence.scheduled, sequence.computed, sequence.is_prefilling());
         }
         let cost = &self.profile.parameters().cost;
-        self.step = (batch.sequences > 0).then(|| Span {
-            began: at,
-            ends: at + cost.step_time(batch),
-            tokens: batch.tokens,
+        self.step = (batch.sequences > 0).then(|| {
+            let computed = at + cost.computing_time(batch);
+            Span { began: at, computed, ends: computed + cost.handing_time(batch), tokens: batch.tokens }
         });
     }
 
@@ -354,11 +368,8 @@ impl Sequence {
         self.generated == 0 || self.missing() > 1
     }
 
-    /// Ends a step: the token it yields, if it does.
-    fn advance(&mut self, kv: &mut KvCache, block_tokens: u64) -> Option<Emission> {
-        if self.scheduled == 0 {
-            return None;
-        }
+    /// Ends a step that it took part in: the token it yields at `at`, if it does.
+    fn advance(&mut self, kv: &mut KvCache, block_tokens: u64, at: Nanos) -> Option<Emission> {
         self.computed += self.scheduled;
         let full = ((self.computed / block_tokens) as usize).min(self.hashes.len());
         for place in self.registered..full {
@@ -371,7 +382,7 @@ impl Sequence {
         let token = self.generated;
         self.generated += 1;
         let finish = (self.generated == self.answer_tokens).then_some(self.finish);
-        Some(Emission { id: self.id, token, finish, course: self.course })
+        Some(Emission { id: self.id, token, at, finish, course: self.course })
     }
 }
 

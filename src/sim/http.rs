@@ -1,7 +1,7 @@
 //! The engine behind HTTP/1.1, over any byte stream and under either clock.
 //!
-//! One driver task sleeps until the step that runs ends, takes it from the engine and tells each request how
-//! many of its tokens there are. That count is all that passes between them: a body writes the events it owes
+//! One driver task sleeps until the step that runs has computed, takes it from the engine and tells each request how
+//! many of its tokens there are, each at its time. That count is all that passes between them: a body writes the events it owes
 //! when its connection has room, so a client that reads slowly costs no memory.
 
 mod embedded;
@@ -11,7 +11,7 @@ mod stream;
 mod wire;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -31,7 +31,7 @@ use self::generation::{Generation, Progress};
 use self::wire::{Control, Wire};
 use super::answer::Vocabulary;
 use super::ask::Reader;
-use super::engine::Engine;
+use super::engine::{Emission, Engine};
 use super::fault::FaultPlan;
 use super::knowledge::AnswerKey;
 use super::metrics::{Ended, Metrics};
@@ -120,7 +120,9 @@ struct State {
     engine: RefCell<Engine>,
     /// The requests that have not ended.
     open: RefCell<BTreeMap<Id, Rc<Progress>>>,
-    /// Told when the end of the running step has changed.
+    /// Tokens on their way out, in order of their times.
+    leaving: RefCell<VecDeque<Emission>>,
+    /// Told when the time of the running step has changed.
     rescheduled: Notify,
     monitor: Monitor,
     metrics: RefCell<Metrics>,
@@ -148,6 +150,7 @@ impl Server {
         let state = Rc::new(State {
             clock,
             open: RefCell::default(),
+            leaving: RefCell::default(),
             rescheduled: Notify::new(),
             monitor,
             metrics: RefCell::new(Metrics::new()),
@@ -268,7 +271,8 @@ impl Drop for Server {
 /// Steps the engine at its own times, for ever.
 async fn drive(state: Rc<State>) {
     loop {
-        let next = state.engine.borrow().next();
+        let leaves = state.leaving.borrow().front().map(|emission| emission.at);
+        let next = leaves.or_else(|| state.engine.borrow().next());
         let Some(at) = next else {
             state.rescheduled.notified().await;
             continue;
@@ -285,38 +289,49 @@ async fn drive(state: Rc<State>) {
 }
 
 impl State {
-    /// Takes the steps that have ended by `now`, as many as make a turn.
+    /// Hands out the tokens that are due by `now`, as many as make a turn.
     fn hand_out(&self, now: Nanos) {
         let mut engine = self.engine.borrow_mut();
-        let mut open = self.open.borrow_mut();
-        let mut metrics = self.metrics.borrow_mut();
-        let mut tokens = 0;
-        while tokens < TOKENS_A_TURN
-            && let Some(step) = engine.step(now)
-        {
-            tokens += step.emissions.len().max(1);
-            self.monitor.step(step.emissions.len() as u64, now.since(step.at));
-            metrics.step(step.processed_tokens);
-            for emission in step.emissions {
-                let progress = open.get(&emission.id).expect("a request that gets tokens is open");
-                let mut times = progress.times.get();
-                metrics.token(&mut times, emission.token == 0, step.at);
-                progress.times.set(times);
-                progress.advance(emission.token + 1, emission.finish, emission.course);
-                if let Some(finish) = emission.finish {
-                    metrics.ended(&Ended {
-                        times,
-                        course: emission.course,
-                        finish,
-                        prompt_tokens: progress.prompt_tokens,
-                        generated_tokens: emission.token + 1,
-                        max_tokens: progress.max_tokens,
-                    });
-                    open.remove(&emission.id);
-                }
+        let mut leaving = self.leaving.borrow_mut();
+        let mut turn = 0;
+        while turn < TOKENS_A_TURN {
+            turn += 1;
+            if let Some(emission) = leaving.pop_front_if(|emission| emission.at <= now) {
+                self.hand_over(emission, now);
+            } else if leaving.is_empty()
+                && let Some(step) = engine.step(now)
+            {
+                self.metrics.borrow_mut().step(step.processed_tokens);
+                leaving.extend(step.emissions);
+            } else {
+                break;
             }
         }
         self.monitor.occupancy(&engine);
+    }
+
+    /// Tells a request of a token, unless its client has left since the token was computed.
+    fn hand_over(&self, emission: Emission, now: Nanos) {
+        let Emission { id, token, at, finish, course } = emission;
+        let mut open = self.open.borrow_mut();
+        let Some(progress) = open.get(&id) else { return };
+        let mut metrics = self.metrics.borrow_mut();
+        self.monitor.token(now.since(at));
+        let mut times = progress.times.get();
+        metrics.token(&mut times, token == 0, at);
+        progress.times.set(times);
+        progress.advance(token + 1, finish, course);
+        if let Some(finish) = finish {
+            metrics.ended(&Ended {
+                times,
+                course,
+                finish,
+                prompt_tokens: progress.prompt_tokens,
+                generated_tokens: token + 1,
+                max_tokens: progress.max_tokens,
+            });
+            open.remove(&id);
+        }
     }
 
     fn submit(self: &Rc<State>, request: Request) -> Result<Generation, Problem> {

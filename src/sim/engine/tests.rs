@@ -41,8 +41,8 @@ fn drain(engine: &mut Engine) -> Vec<(u64, u64, u64, Option<Finish>)> {
     let mut log = Vec::new();
     while let Some(at) = engine.next() {
         let step = engine.step(at).unwrap();
-        assert_eq!(step.at, at);
-        log.extend(step.emissions.iter().map(|e| (at.0, e.id.0, e.token, e.finish)));
+        assert_eq!(step.computed, at);
+        log.extend(step.emissions.iter().map(|e| (e.at.0, e.id.0, e.token, e.finish)));
     }
     log
 }
@@ -90,12 +90,12 @@ fn overlapping_requests_share_the_budget_and_each_token_has_its_exact_time() {
         log,
         [
             (t1, 0, 0, None),
-            (t2, 0, 1, None),
-            (t2, 1, 0, None),
-            (t3, 0, 2, None),
-            (t3, 1, 1, Some(Finish::Length)),
+            (t2 - 202, 0, 1, None),
+            (t2 - 101, 1, 0, None),
+            (t3 - 202, 0, 2, None),
+            (t3 - 101, 1, 1, Some(Finish::Length)),
             (t3, 2, 0, None),
-            (t4, 0, 3, Some(Finish::Length)),
+            (t4 - 101, 0, 3, Some(Finish::Length)),
             (t4, 2, 1, Some(Finish::Length)),
         ]
     );
@@ -120,11 +120,11 @@ fn requests_beyond_the_places_wait_in_order_of_arrival() {
         times,
         [
             (t1, 0, 0),
-            (t[0], 1, 0),
+            (t[0] - 101, 1, 0),
             (t[0], 2, 0),
-            (t[1], 1, 1),
+            (t[1] - 101, 1, 1),
             (t[1], 2, 1),
-            (t[2], 2, 2),
+            (t[2] - 101, 2, 2),
             (t[2], 3, 0),
             (t[3], 3, 1),
             (t[4], 3, 2),
@@ -139,7 +139,7 @@ fn arrivals_of_one_instant_are_batched_together_and_an_arrival_at_a_steps_end_jo
     engine.submit(Nanos(5), request(10, 1)).unwrap();
     engine.submit(Nanos(5), request(20, 1)).unwrap();
     let end = 5 + step(2, 30);
-    assert_eq!(engine.next(), Some(Nanos(end)));
+    assert_eq!(engine.next(), Some(Nanos(end - 2 * 101)), "then it has computed");
     for before in [true, false] {
         let mut engine = Engine::new(profile(4));
         engine.submit(Nanos(0), request(10, 2)).unwrap();
@@ -153,10 +153,37 @@ fn arrivals_of_one_instant_are_batched_together_and_an_arrival_at_a_steps_end_jo
         }
         assert_eq!(
             engine.next(),
-            Some(Nanos(end.0 + step(2, 20))),
+            Some(Nanos(end.0 + step(2, 20) - 2 * 101)),
             "told before the step was taken: {before}"
         );
     }
+}
+
+#[test]
+fn tokens_leave_one_after_the_other_and_the_next_step_begins_when_the_last_has_left() {
+    let mut engine = Engine::new(profile(4));
+    engine.submit(Nanos(0), request(10, 1)).unwrap();
+    engine.submit(Nanos(0), request(10, 1)).unwrap();
+    let end = step(2, 20);
+    let first = engine.step(Nanos(end - 202)).unwrap();
+    assert_eq!(first.emissions.iter().map(|e| e.at.0).collect::<Vec<_>>(), [end - 101, end]);
+    // Both have ended, but the last token has not left yet.
+    engine.submit(Nanos(end - 150), request(20, 1)).unwrap();
+    engine.submit(Nanos(end - 50), request(30, 1)).unwrap();
+    let log = drain(&mut engine);
+    let next = end + step(2, 50);
+    assert_eq!(log.iter().map(|entry| entry.0).collect::<Vec<_>>(), [next - 101, next]);
+}
+
+#[test]
+fn a_request_given_up_before_the_step_it_waits_for_has_no_part_in_it() {
+    let mut engine = Engine::new(profile(4));
+    engine.submit(Nanos(0), request(10, 2)).unwrap();
+    let end = step(1, 10);
+    engine.step(Nanos(end - 101)).unwrap();
+    let second = engine.submit(Nanos(end - 60), request(50, 2)).unwrap();
+    assert!(engine.cancel(Nanos(end - 30), second));
+    assert_eq!(drain(&mut engine), [(end + step(1, 0), 0, 1, Some(Finish::Length))]);
 }
 
 #[test]
@@ -172,9 +199,9 @@ fn a_late_caller_changes_no_time() {
     let mut engine = Engine::new(profile(4));
     engine.submit(Nanos(0), request(10, 1)).unwrap();
     engine.submit(Nanos(9_000_000), request(10, 1)).unwrap();
-    assert_eq!(engine.step(Nanos(20_000_000)).unwrap().at, Nanos(step(1, 10)));
+    assert_eq!(engine.step(Nanos(20_000_000)).unwrap().ends, Nanos(step(1, 10)));
     assert_eq!(
-        engine.step(Nanos(20_000_000)).unwrap().at,
+        engine.step(Nanos(20_000_000)).unwrap().ends,
         Nanos(9_000_000 + step(1, 10)),
         "idle until it came"
     );
@@ -199,11 +226,11 @@ fn a_request_cancelled_at_the_instant_its_step_begins_costs_nothing() {
     let first = engine.submit(Nanos(3), request(10, 5)).unwrap();
     engine.submit(Nanos(3), request(20, 1)).unwrap();
     assert!(engine.cancel(Nanos(3), first));
-    assert_eq!(engine.next(), Some(Nanos(3 + step(1, 20))));
+    assert_eq!(engine.next(), Some(Nanos(3 + step(1, 20) - 101)));
     assert!(engine.cancel(Nanos(3), Id(1)));
     assert_eq!(engine.next(), None);
     engine.submit(Nanos(4), request(1, 1)).unwrap();
-    assert_eq!(engine.next(), Some(Nanos(4 + step(1, 1))));
+    assert_eq!(engine.next(), Some(Nanos(4 + step(1, 1) - 101)));
 }
 
 #[test]
@@ -294,8 +321,9 @@ fn play(happenings: &[Happening], max_num_seqs: usize, punctual: bool) -> BTreeM
                 let fate = fates.get_mut(&emission.id).expect("only submitted requests get tokens");
                 assert!(!fate.cancelled && fate.finish.is_none(), "a token after the end");
                 assert_eq!(emission.token, fate.tokens.len() as u64);
-                assert!(fate.tokens.last().is_none_or(|last| *last < step.at));
-                fate.tokens.push(step.at);
+                assert!(step.computed <= emission.at && emission.at <= step.ends);
+                assert!(fate.tokens.last().is_none_or(|last| *last < emission.at));
+                fate.tokens.push(emission.at);
                 fate.finish = emission.finish;
             }
             assert!(engine.running() <= max_num_seqs);

@@ -28,7 +28,7 @@ pub struct Status {
     pub requests: u64,
     /// Tokens generated since the start.
     pub tokens: u64,
-    /// The most that a step's tokens were handed out after its exact end: beyond a few milliseconds the
+    /// The most that a token was handed out after its exact time: beyond a few milliseconds the
     /// simulator could not keep its model's pace on this machine. Without meaning for a model without
     /// latency.
     pub max_delay: Duration,
@@ -76,8 +76,8 @@ impl Monitor {
         self.0.requests.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn step(&self, tokens: u64, delay: Duration) {
-        self.0.tokens.fetch_add(tokens, Ordering::Relaxed);
+    pub(super) fn token(&self, delay: Duration) {
+        self.0.tokens.fetch_add(1, Ordering::Relaxed);
         self.0.max_delay_ns.fetch_max(delay.as_nanos() as u64, Ordering::Relaxed);
     }
 

@@ -153,7 +153,7 @@ fn every_event_is_written_at_the_engines_exact_nanosecond() {
 }
 
 #[test]
-fn overlapping_streams_share_each_step_and_keep_their_exact_times() {
+fn overlapping_streams_share_each_step_and_each_token_leaves_at_its_exact_time() {
     let logs = simulate(profile(4), Options::default(), async |clock, server| {
         let tasks = [(0, 10, 4), (7, 60, 2), (9, 80, 2)].map(|(at, prompt, max)| {
             let (clock, server) = (clock.clone(), Rc::clone(&server));
@@ -173,7 +173,40 @@ fn overlapping_streams_share_each_step_and_keep_their_exact_times() {
     let t2 = t1 + step(3, 99);
     let t3 = t2 + step(3, 41);
     let t4 = t3 + step(2, 0);
-    assert_eq!(logs, [expected(10, &[t1, t2, t3, t4]), expected(60, &[t2, t3]), expected(80, &[t3, t4])]);
+    // One after the other, the last at the end; the third is still prefilling in the second step.
+    assert_eq!(
+        logs,
+        [
+            expected(10, &[t1, t2 - 202, t3 - 202, t4 - 101]),
+            expected(60, &[t2 - 101, t3 - 101]),
+            expected(80, &[t3, t4]),
+        ]
+    );
+}
+
+#[test]
+fn a_client_that_leaves_while_its_last_token_is_on_its_way_disturbs_nobody() {
+    let (log, status) = simulate(profile(4), Options::default(), async |clock, server| {
+        let other = {
+            let (clock, server) = (clock.clone(), Rc::clone(&server));
+            spawn_local(async move {
+                let mut sender = connect(&server).await;
+                events(&clock, &mut sender, ask(10, 2, true)).await
+            })
+        };
+        let mut sender = connect(&server).await;
+        let leaving = spawn_local({
+            let clock = clock.clone();
+            async move { events(&clock, &mut sender, ask(10, 1, true)).await }
+        });
+        // Both tokens are computed, and the second of them has not left.
+        clock.sleep_until(Nanos(step(2, 20) - 50)).await;
+        leaving.abort();
+        (other.await.unwrap(), server.monitor().status())
+    });
+    let first = step(2, 20) - 101;
+    assert_eq!(log, expected(10, &[first, step(2, 20) + step(1, 0)]));
+    assert_eq!((status.tokens, status.running, status.waiting), (2, 0, 0));
 }
 
 fn raw(body: &str) -> String {

@@ -59,8 +59,13 @@ pub(super) fn rows(seen: &[Seen]) -> Vec<AnalysisRow> {
     let (batch, context, prefill) = (Course::new(batch), Course::new(context), Course::new(prefill));
     let undisturbed = seen.iter().filter(|one| one.is_ok && one.prompt.is_some()).filter_map(|one| {
         let (span, tokens) = (span(one)?, one.output.filter(|tokens| *tokens > 1)?);
-        let tpot = (span.1 - span.0).as_ms() / (tokens - 1) as f64;
-        let clear = prefill.mean(span) < 1e-9;
+        let took = span.1 - span.0;
+        let tpot = took.as_ms() / (tokens - 1) as f64;
+        // The tokens of one step leave one after the other. So a prompt may still be without its first token for less
+        // than a gap after the answer's, or be sent in the last one, and have had no part in a step of the answer.
+        let gap = took.0 / (tokens - 1);
+        let (from, to) = (span.0.0 + gap, span.1.0 - gap);
+        let clear = from >= to || prefill.integral(to) - prefill.integral(from) < 1e-9;
         clear.then(|| ([1.0, batch.mean(span), context.mean(span) / 1e3], tpot))
     });
     let rows: Vec<([f64; 3], f64)> = undisturbed.collect();

@@ -62,12 +62,12 @@ fn the_last_to_arrive_gives_way_computes_everything_anew_and_repeats_no_token() 
     let mut log = Vec::new();
     while let Some(at) = engine.next() {
         let step = engine.step(at).unwrap();
-        log.extend(step.emissions.iter().map(|e| (at.0, e.id.0, e.token, e.course.preemptions)));
+        log.extend(step.emissions.iter().map(|e| (e.at.0, e.id.0, e.token, e.course.preemptions)));
     }
     let t1 = step(2, 15);
     // The first takes the last block for its ninth token; the second has room for its eighth, not for a ninth.
     let t2 = t1 + step(2, 0);
-    let mut expected = vec![(t1, 0, 0, 0), (t1, 1, 0, 0), (t2, 0, 1, 0), (t2, 1, 1, 0)];
+    let mut expected = vec![(t1 - 101, 0, 0, 0), (t1, 1, 0, 0), (t2 - 101, 0, 1, 0), (t2, 1, 1, 0)];
     // Alone until its end, while the other waits for the three blocks of its nine tokens.
     expected.extend((2..8).map(|token| (t2 + (token - 1) * step(1, 0), 0, token, 0)));
     let free = t2 + 6 * step(1, 0);
@@ -89,7 +89,7 @@ fn a_prompt_seen_before_costs_only_what_is_new_of_it() {
     for (tokens, cached) in [(41, 40), (40, 36), (4, 0), (5, 4)] {
         let at = Nanos(engine.taken * 1_000_000_000);
         engine.submit(at, over(&prompt[..tokens], 1)).unwrap();
-        assert_eq!(engine.next(), Some(Nanos(at.0 + step(1, tokens as u64 - cached))));
+        assert_eq!(engine.next(), Some(Nanos(at.0 + step(1, tokens as u64 - cached) - 101)));
         let ended = engine.step(Nanos::MAX).unwrap();
         assert_eq!(ended.emissions[0].course, Course { admitted: at, cached_tokens: cached, preemptions: 0 });
     }
@@ -149,8 +149,15 @@ fn without_chunks_whole_prompts_and_decodes_take_turns() {
     let t3 = t2 + step(1, 200);
     let t4 = t3 + step(2, 0);
     let t5 = t4 + step(1, 0);
-    let expected =
-        [(t1, 0, 0), (t2, 1, 0), (t3, 2, 0), (t4, 0, 1), (t4, 1, 1), (t5, 0, 2), (t5 + step(1, 0), 0, 3)];
+    let expected = [
+        (t1, 0, 0),
+        (t2, 1, 0),
+        (t3, 2, 0),
+        (t4 - 101, 0, 1),
+        (t4, 1, 1),
+        (t5, 0, 2),
+        (t5 + step(1, 0), 0, 3),
+    ];
     assert_eq!(log.iter().map(|(at, id, token, _)| (*at, *id, *token)).collect::<Vec<_>>(), expected);
 }
 
