@@ -13,12 +13,13 @@
 use std::fs;
 use std::io::Read as _;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
-use tokio::runtime::Builder;
+use tonnage::clock::Clock;
 use tonnage::sim::{Embedded, FixedCost};
+use tonnage::units::Nanos;
 
 #[path = "../tests/support/sim_load.rs"]
 mod sim_load;
@@ -59,34 +60,34 @@ fn lateness_ms() -> Vec<f64> {
     let embedded = start(PACE);
     let step = PACE.step_overhead + PACE.sequence_cost * STREAMS;
     let streams = (0..STREAMS).map(|_| ask(embedded.addr(), TIMED_TOKENS)).collect::<Vec<_>>();
-    let runtime = Builder::new_current_thread().enable_io().build().expect("descriptors");
-    let origin = Instant::now();
-    runtime.block_on(async {
+    let late = Clock::run_real(|clock| async move {
         let mut seen = tokio::task::JoinSet::new();
         for stream in streams {
             stream.set_nonblocking(true).expect("a socket can be");
-            seen.spawn(times(TcpStream::from_std(stream).expect("a runtime runs"), origin));
+            let stream = TcpStream::from_std(stream).expect("a runtime runs");
+            seen.spawn_local(times(stream, clock.clone()));
         }
         let mut late = Vec::new();
         while let Some(times) = seen.join_next().await {
             let times = times.expect("no panic").into_iter().enumerate().skip(TIMED.start).take(TIMED.len());
-            let ahead = times.map(|(token, at)| at.as_secs_f64() - step.as_secs_f64() * token as f64);
+            let ahead = times.map(|(token, at)| at.0 as f64 / 1e9 - step.as_secs_f64() * token as f64);
             let ahead = ahead.collect::<Vec<_>>();
             let pace = ahead.iter().copied().fold(f64::INFINITY, f64::min);
             late.extend(ahead.into_iter().map(|ahead| (ahead - pace) * 1e3));
         }
         late.sort_by(f64::total_cmp);
         late
-    })
+    });
+    late.expect("descriptors")
 }
 
 /// When each token of a stream was seen.
-async fn times(mut stream: TcpStream, origin: Instant) -> Vec<Duration> {
+async fn times(mut stream: TcpStream, clock: Clock) -> Vec<Nanos> {
     let mut times = Vec::with_capacity(TIMED_TOKENS as usize);
     let mut piece = vec![0; 1 << 14];
     loop {
         let count = stream.read(&mut piece).await.expect("it streams");
-        let at = origin.elapsed();
+        let at = clock.now();
         let tokens = memchr::memmem::find_iter(&piece[..count], br#""delta":{"content":"#).count();
         times.extend(std::iter::repeat_n(at, tokens));
         if count == 0 {
