@@ -9,6 +9,9 @@ use crate::units::Micros;
 
 const FEWEST: usize = 10;
 
+/// A prompt may be under way beside so small a part of an answer, at its beginning or end.
+const ENDS: u64 = 100;
+
 /// A quantity that changes in steps, with its integral.
 struct Course {
     /// When it changed, its value from there, and its integral up to there.
@@ -61,11 +64,10 @@ pub(super) fn rows(seen: &[Seen]) -> Vec<AnalysisRow> {
         let (span, tokens) = (span(one)?, one.output.filter(|tokens| *tokens > 1)?);
         let took = span.1 - span.0;
         let tpot = took.as_ms() / (tokens - 1) as f64;
-        // The tokens of one step leave one after the other. So a prompt may still be without its first token for less
-        // than a gap after the answer's, or be sent in the last one, and have had no part in a step of the answer.
-        let gap = took.0 / (tokens - 1);
-        let (from, to) = (span.0.0 + gap, span.1.0 - gap);
-        let clear = from >= to || prefill.integral(to) - prefill.integral(from) < 1e-9;
+        // The tokens of one step leave one after the other, so those who begin together overlap a little at both ends.
+        // A prompt delays an answer by no more than both were under way: there by a gap, and a hundredth, at most.
+        let end = took.0 / (tokens - 1).max(ENDS);
+        let clear = prefill.mean((Micros(span.0.0 + end), Micros(span.1.0 - end))) < 1e-9;
         clear.then(|| ([1.0, batch.mean(span), context.mean(span) / 1e3], tpot))
     });
     let rows: Vec<([f64; 3], f64)> = undisturbed.collect();

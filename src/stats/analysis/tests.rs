@@ -192,6 +192,34 @@ fn the_cost_of_a_token_is_split_over_batch_and_context() {
 }
 
 #[test]
+fn an_answer_tells_the_cost_of_a_token_unless_a_prompt_overlaps_more_than_its_very_ends() {
+    // Five answers that take a second from first to last token, and a prompt beside each; how many count.
+    let counted = |tokens, sent: i64, first: i64| {
+        let beside = |at: i64| {
+            let instant = |offset: i64| (at * 10_000_000 + offset) as u64;
+            let answer = request(0, [instant(-1_000), instant(0), instant(1_000_000)], [100, 0, tokens]);
+            [answer, request(0, [instant(sent), instant(first), instant(first)], [100, 0, 1])]
+        };
+        let requests: Vec<RequestRecord> = (1..=5).flat_map(beside).collect();
+        find(&rows(&requests, &[], &Known::default()), "decode", "fixed").count
+    };
+    // A gap of 5 ms.
+    for (sent, first, count) in [
+        (-5_000, 4_900, 5),
+        (-5_000, 5_100, 0),
+        (995_100, 1_200_000, 5),
+        (994_900, 1_200_000, 0),
+        (400_000, 401_000, 0),
+    ] {
+        assert_eq!(counted(201, sent, first), count, "{sent} to {first}");
+    }
+    // One gap is the whole answer: a hundredth of it.
+    for (sent, first, count) in [(-5_000, 9_900, 5), (-5_000, 10_100, 0), (400_000, 600_000, 0)] {
+        assert_eq!(counted(2, sent, first), count, "{sent} to {first} of two tokens");
+    }
+}
+
+#[test]
 fn warm_and_cold_prompts_of_equal_length_are_compared() {
     let mut requests = Vec::new();
     for at in 0..6 {
