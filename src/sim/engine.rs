@@ -205,13 +205,13 @@ impl Engine {
         let ended = self.step.take_if(|step| step.computed <= now)?;
         let Engine { running, kv, emissions, totals, profile, .. } = self;
         let Parameters { block_tokens, cost, .. } = profile.parameters();
+        let (mut at, apart) = (ended.computed, cost.sequence_cost());
         emissions.clear();
-        let mut at = ended.computed;
         running.retain_mut(|sequence| {
             if sequence.scheduled == 0 {
                 return true;
             }
-            at = at + cost.sequence_cost();
+            at = at + apart;
             let Some(emission) = sequence.advance(kv, *block_tokens, at) else { return true };
             totals.prompt_tokens += if emission.token == 0 { sequence.prompt_tokens } else { 0 };
             emissions.push(emission);

@@ -1,8 +1,8 @@
 //! The engine behind HTTP/1.1, over any byte stream and under either clock.
 //!
 //! One driver task sleeps until the step that runs has computed, takes it from the engine and tells each request how
-//! many of its tokens there are, each at its time. That count is all that passes between them: a body writes the events it owes
-//! when its connection has room, so a client that reads slowly costs no memory.
+//! many of its tokens there are, each at its time. That count is all that passes between them: a body writes the
+//! events it owes when its connection has room, so a client that reads slowly costs no memory.
 
 mod embedded;
 mod generation;
@@ -115,11 +115,13 @@ pub struct Server {
     driver: AbortHandle,
 }
 
+type Open = BTreeMap<Id, Rc<Progress>>;
+
 struct State {
     clock: Clock,
     engine: RefCell<Engine>,
     /// The requests that have not ended.
-    open: RefCell<BTreeMap<Id, Rc<Progress>>>,
+    open: RefCell<Open>,
     /// Tokens on their way out, in order of their times.
     leaving: RefCell<VecDeque<Emission>>,
     /// Told when the time of the running step has changed.
@@ -293,15 +295,15 @@ impl State {
     fn hand_out(&self, now: Nanos) {
         let mut engine = self.engine.borrow_mut();
         let mut leaving = self.leaving.borrow_mut();
-        let mut turn = 0;
-        while turn < TOKENS_A_TURN {
-            turn += 1;
+        let mut open = self.open.borrow_mut();
+        let mut metrics = self.metrics.borrow_mut();
+        for _ in 0..TOKENS_A_TURN {
             if let Some(emission) = leaving.pop_front_if(|emission| emission.at <= now) {
-                self.hand_over(emission, now);
+                self.hand_over(emission, now, &mut open, &mut metrics);
             } else if leaving.is_empty()
                 && let Some(step) = engine.step(now)
             {
-                self.metrics.borrow_mut().step(step.processed_tokens);
+                metrics.step(step.processed_tokens);
                 leaving.extend(step.emissions);
             } else {
                 break;
@@ -311,11 +313,9 @@ impl State {
     }
 
     /// Tells a request of a token, unless its client has left since the token was computed.
-    fn hand_over(&self, emission: Emission, now: Nanos) {
+    fn hand_over(&self, emission: Emission, now: Nanos, open: &mut Open, metrics: &mut Metrics) {
         let Emission { id, token, at, finish, course } = emission;
-        let mut open = self.open.borrow_mut();
         let Some(progress) = open.get(&id) else { return };
-        let mut metrics = self.metrics.borrow_mut();
         self.monitor.token(now.since(at));
         let mut times = progress.times.get();
         metrics.token(&mut times, token == 0, at);
