@@ -3,6 +3,7 @@
 use super::Api;
 use super::answer::{Answer, Failure, Generated, Texts};
 use super::parts::{Channel, Meaning, Parts, Place};
+use super::plain::Plain;
 use super::reading::{read_document, read_event};
 use super::template::{Layouts, Template};
 use crate::record::Usage;
@@ -70,6 +71,8 @@ pub struct Decoder {
     api: Api,
     answer: Answer,
     template: Template,
+    /// Whether the latest event said nothing but text, as others before it did.
+    is_plain: bool,
     meter: Meter,
 }
 
@@ -80,6 +83,7 @@ impl Decoder {
             api,
             answer: Answer::keeping(keep_bytes.map(Texts::with_room)),
             template: Template::default(),
+            is_plain: false,
             meter: Meter::default(),
         }
     }
@@ -93,7 +97,9 @@ impl Decoder {
     /// Takes the next event of a stream. Nothing that counts follows once the answer [is over](Self::is_over).
     pub fn event(&mut self, event: Event<'_>) -> Step {
         let is_ordinary = event.field == Field::Data && event.name != b"error";
-        if is_ordinary && let Some((channel, text)) = self.template.recognise(event.data) {
+        let recognised = if is_ordinary { self.template.recognise(event.data) } else { None };
+        self.is_plain = recognised.is_some();
+        if let Some((channel, text)) = recognised {
             return self.take_text(channel, text, self.template.usage);
         }
         let form = self.api.form();
@@ -106,6 +112,25 @@ impl Decoder {
             return self.take_text(channel, text, parts.usage);
         }
         self.take(meaning)
+    }
+
+    /// Lends out the reading of events that say nothing but text, if the latest was one and the text need not be kept.
+    /// No other event may come until [`Decoder::take_back`].
+    pub fn lend(&mut self) -> Option<Plain> {
+        if !self.is_plain || self.answer.texts.is_some() {
+            return None;
+        }
+        let shape = self.template.lend()?;
+        Some(Plain { shape, generated: Generated::Nothing })
+    }
+
+    /// Takes in what was read since [`Decoder::lend`]: the same as if each event had come [here](Decoder::event).
+    pub fn take_back(&mut self, plain: Plain) {
+        if plain.generated != Generated::Nothing {
+            self.meter.pass();
+            self.answer.note(plain.generated, None);
+        }
+        self.template.take_back(plain.shape);
     }
 
     /// Takes a whole answer that came as one document. A `data: [DONE]` after it is allowed.
@@ -135,10 +160,7 @@ impl Decoder {
     /// An event of nothing but text and counts: the same as [`Decoder::take_parts`] on it, and most of a run's
     /// work.
     fn take_text(&mut self, channel: Channel, text: &str, usage: Option<Usage>) -> Step {
-        let generated = match channel {
-            Channel::Answer => Generated::Answer,
-            Channel::Reasoning => Generated::Aside,
-        };
+        let generated = channel.generated();
         if let Some(texts) = &mut self.answer.texts {
             match channel {
                 Channel::Answer => texts.push_answer(text),

@@ -18,6 +18,7 @@ mod models;
 mod ollama;
 mod openai;
 mod parts;
+mod plain;
 mod reading;
 mod responses;
 mod template;
@@ -27,6 +28,7 @@ pub use body::{BodyOptions, ChatLimit};
 pub use decoder::{Decoder, Step};
 pub use failure::{ERROR_LIMIT_CHARS, error_message};
 pub use models::{model_names, version};
+pub use plain::Plain;
 pub use template::Layouts;
 
 use crate::wire::Framing;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::answer::Generated;
 use super::json::{Read, Reader};
 use crate::record::Usage;
 
@@ -78,6 +79,16 @@ impl ToolPiece<'_> {
 pub(super) enum Channel {
     Answer,
     Reasoning,
+}
+
+impl Channel {
+    /// What text of it is.
+    pub(super) fn generated(self) -> Generated {
+        match self {
+            Channel::Answer => Generated::Answer,
+            Channel::Reasoning => Generated::Aside,
+        }
+    }
 }
 
 impl<'a> Parts<'a> {

@@ -37,15 +37,21 @@ const SHARED_LAYOUTS: usize = 4;
 /// What surrounds the text in a stream's token events.
 #[derive(Debug, Default)]
 pub(super) struct Template {
-    /// `None` before an event was learnt.
-    layout: Option<Rc<Layout>>,
-    /// What stands in those of its holes that are this stream's own, one piece after the other.
-    own: Vec<u8>,
+    /// `None` before an event was learnt, and while it is lent.
+    shape: Option<Shape>,
     /// Token counts of the event that was seen last.
     pub(super) usage: Option<Usage>,
     /// Templates learnt since one fitted an event.
     fruitless: u32,
     known: Layouts,
+}
+
+/// What the token events of one stream look like.
+#[derive(Debug)]
+pub(super) struct Shape {
+    layout: Rc<Layout>,
+    /// What stands in those of its holes that are this stream's own, one piece after the other.
+    own: Vec<u8>,
 }
 
 /// The bytes that events have in common.
@@ -96,7 +102,7 @@ impl Template {
     /// Whether both read the same memory.
     #[cfg(test)]
     pub(super) fn shares_with(&self, other: &Template) -> bool {
-        matches!((&self.layout, &other.layout), (Some(one), Some(two)) if Rc::ptr_eq(one, two))
+        matches!((&self.shape, &other.shape), (Some(one), Some(two)) if Rc::ptr_eq(&one.layout, &two.layout))
     }
 
     /// Keeps what surrounds `text` in `event`, which says nothing else but `usage`. `text` must be borrowed from
@@ -108,8 +114,7 @@ impl Template {
         (channel, text): (Channel, &str),
         usage: Option<Usage>,
     ) {
-        self.layout = None;
-        self.own.clear();
+        self.shape = None;
         self.usage = usage;
         let Some(start) = text.as_ptr().addr().checked_sub(event.as_ptr().addr()) else { return };
         let is_within = event.get(start..start + text.len()) == Some(text.as_bytes());
@@ -122,7 +127,7 @@ impl Template {
         // Without a backslash each quoted name is a whole string, and before a colon that of a member.
         let has_names = !event.contains(&b'\\');
         let is_counted = usage.is_some_and(|usage| usage.completion.is_some());
-        let mut layout = Layout::default();
+        let (mut layout, mut own) = (Layout::default(), Vec::new());
         let (mut counters, mut from) = (0, 0);
         for quote in memchr_iter(b'"', event) {
             let rest = &event[quote + 1..];
@@ -147,11 +152,11 @@ impl Template {
                 // What lies between two of them is compared in one go with both.
                 if let Some((_, Hole::Own(length))) = layout.holes.last_mut() {
                     *length += place.end - from;
-                    self.own.extend_from_slice(&event[from..place.end]);
+                    own.extend_from_slice(&event[from..place.end]);
                     from = place.end;
                     continue;
                 }
-                self.own.extend_from_slice(&event[place.clone()]);
+                own.extend_from_slice(&event[place.clone()]);
             }
             layout.kept.extend_from_slice(&event[from..place.start]);
             layout.holes.push((layout.kept.len(), hole));
@@ -160,14 +165,34 @@ impl Template {
         layout.kept.extend_from_slice(&event[from..]);
         // With several counters, which of them is read cannot be told here.
         if counters <= 1 {
-            self.layout = Some(self.known.shared(layout));
+            self.shape = Some(Shape { layout: self.known.shared(layout), own });
         }
     }
 
     /// The text of `event`, if it differs from the learnt one in its holes alone. Its token counts are in `usage`
     /// then.
     pub(super) fn recognise<'e>(&mut self, event: &'e [u8]) -> Option<(Channel, &'e str)> {
-        let Layout { kept, holes } = &**self.layout.as_ref()?;
+        let found = self.shape.as_ref()?.text(event, &mut self.usage)?;
+        self.fruitless = 0;
+        Some(found)
+    }
+
+    /// Lends what it has learnt, where events state no token counts.
+    pub(super) fn lend(&mut self) -> Option<Shape> {
+        if self.usage.is_some() { None } else { self.shape.take() }
+    }
+
+    /// Takes back what it has lent.
+    pub(super) fn take_back(&mut self, shape: Shape) {
+        self.shape = Some(shape);
+    }
+}
+
+impl Shape {
+    /// The text of `event`, if it differs from the learnt one in its holes alone. Token counts that it states are
+    /// written into `usage`.
+    pub(super) fn text<'e>(&self, event: &'e [u8], usage: &mut Option<Usage>) -> Option<(Channel, &'e str)> {
+        let Layout { kept, holes } = &*self.layout;
         let mut found = None;
         let mut rest = event;
         let mut own = self.own.as_slice();
@@ -183,13 +208,11 @@ impl Template {
                 Hole::Own(_) => own = own.strip_prefix(value)?,
                 Hole::Counter => {
                     let count = str::from_utf8(value).ok()?.parse().ok()?;
-                    self.usage.as_mut()?.completion = Some(count);
+                    usage.as_mut()?.completion = Some(count);
                 }
             }
         }
-        let found = found.filter(|_| rest == &kept[from..])?;
-        self.fruitless = 0;
-        Some(found)
+        found.filter(|_| rest == &kept[from..])
     }
 }
 

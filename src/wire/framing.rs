@@ -73,6 +73,11 @@ impl Parser {
         }
     }
 
+    /// Whether what comes next begins an event that [`sse::split_whole_event`] may take.
+    pub fn is_at_rest(&self) -> bool {
+        matches!(self, Parser::Sse(parser) if parser.is_at_rest())
+    }
+
     /// How many lines so far have no place in such a stream. Lines that are no JSON are not among them: they are
     /// handed out for the API's decoder to refuse.
     pub fn foreign_lines(&self) -> u64 {

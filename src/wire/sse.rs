@@ -187,6 +187,11 @@ impl Parser {
         bytes
     }
 
+    /// Whether what comes next begins an event, whatever came before.
+    pub fn is_at_rest(&self) -> bool {
+        self.start == BYTE_ORDER_MARK.len() && !self.after_cr && self.is_between_events()
+    }
+
     fn is_between_events(&self) -> bool {
         self.line.is_empty() && self.data.is_empty() && self.name.is_empty() && self.error.is_empty()
     }
@@ -270,8 +275,9 @@ impl Parser {
 }
 
 /// Splits `data: …` and its blank line off the front of `bytes`, perhaps with `event: …` before: the event, and
-/// what follows. `None` where the front is anything else or not all there, or ends a line in a lone CR.
-fn split_whole_event(bytes: &[u8], limit_bytes: usize) -> Option<(Event<'_>, &[u8])> {
+/// what follows. `None` where the front is anything else or not all there, or ends a line in a lone CR. A
+/// [`Parser`] that [is at rest](Parser::is_at_rest) would say the same of it, and be at rest again.
+pub fn split_whole_event(bytes: &[u8], limit_bytes: usize) -> Option<(Event<'_>, &[u8])> {
     let (name, value) = match bytes.strip_prefix(b"data:") {
         Some(value) => (b"".as_slice(), value),
         None => {

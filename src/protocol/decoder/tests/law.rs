@@ -337,6 +337,92 @@ proptest! {
     }
 }
 
+/// What a stream comes to in pieces, and how many token-bearing events each of them completed; where `lends`, what is
+/// plain is read apart.
+fn read_in_pieces(api: Api, pieces: &[&[u8]], lends: bool) -> (Vec<usize>, Answer) {
+    let mut decoder = Decoder::new(api, None);
+    let mut parser = Parser::new(api.framing());
+    let mut completed = Vec::new();
+    for piece in pieces {
+        let lent = if lends && parser.is_at_rest() { decoder.lend() } else { None };
+        let (mut tokens, rest) = match lent {
+            Some(mut plain) => {
+                let (events, bytes) = plain.read(piece);
+                assert_eq!(plain.has_answer(), plain.generated == Generated::Answer);
+                decoder.take_back(plain);
+                (events, &piece[bytes..])
+            }
+            None => (0, *piece),
+        };
+        let fed = parser.feed(rest, |event| {
+            tokens += usize::from(decoder.event(event).is_token_bearing());
+            if decoder.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        completed.push(tokens);
+        if fed != Ok(ControlFlow::Continue(())) {
+            break;
+        }
+    }
+    (completed, decoder.into_answer())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    #[test]
+    fn plain_events_read_apart_come_to_the_same(
+        (api, events) in streams(),
+        ends in proptest::sample::select(vec!["\n\n", "\n\n", "\r\n\r\n", "\n", "\r\r", "\n: x\n\n"]),
+        repeats in 1..4_usize,
+        cuts in proptest::collection::vec(any::<prop::sample::Index>(), 0..9),
+    ) {
+        let frame = |(data, name): &Sent| {
+            let name = if name.is_empty() { Vec::new() } else { [b"event: ", *name, b"\n"].concat() };
+            [&name, b"data: ".as_slice(), data, ends.as_bytes()].concat()
+        };
+        // The first event again and again: what is plain is learnt, and then met.
+        let stream = events.iter().map(|event| [frame(&events[0]).repeat(repeats), frame(event)].concat());
+        let stream = stream.collect::<Vec<_>>().concat();
+        let mut cuts = cuts.iter().map(|cut| cut.index(stream.len())).collect::<Vec<_>>();
+        cuts.sort_unstable();
+        let ends = cuts.iter().copied().chain([stream.len()]);
+        let pieces = std::iter::once(0).chain(cuts.iter().copied()).zip(ends);
+        let pieces = pieces.map(|(from, to)| &stream[from..to]).collect::<Vec<_>>();
+        prop_assert_eq!(read_in_pieces(api, &pieces, true), read_in_pieces(api, &pieces, false));
+    }
+}
+
+#[test]
+fn only_plain_events_whose_text_is_not_kept_are_lent() {
+    let event = |text: &str| fill(SHAPES[0].1, text, "1");
+    let frame = |text: &str| data(&event(text));
+    for (keep_bytes, usage, is_lent) in
+        [(None, "null", true), (Some(9), "null", false), (None, r#"{"completion_tokens":2}"#, false)]
+    {
+        let mut decoder = Decoder::new(Api::Chat, keep_bytes);
+        let json = |text: &str| event(text).replace("\"object\"", &format!("\"usage\":{usage},\"object\""));
+        assert!(decoder.lend().is_none(), "nothing is known yet");
+        decoder.event(event_of(&json("a")));
+        assert!(decoder.lend().is_none(), "nothing like it came before");
+        decoder.event(event_of(&json("b")));
+        assert_eq!(decoder.lend().is_some(), is_lent, "{usage} {keep_bytes:?}");
+    }
+    let mut decoder = Decoder::new(Api::Chat, None);
+    for text in ["a", "b"] {
+        decoder.event(event_of(&event(text)));
+    }
+    let mut plain = decoder.lend().unwrap();
+    let two = [frame("c"), frame("d")].concat();
+    for (after, what) in [("", "the end"), ("data: [DONE]\n\n", "the end marker"), (": x\n\n", "a comment")] {
+        assert_eq!(plain.read((two.clone() + after).as_bytes()), (2, two.len()), "before {what}");
+    }
+    assert_eq!(plain.read(&two.as_bytes()[..two.len() - 1]), (1, two.len() / 2), "half an event");
+    let error = format!("event: error\n{}", frame("e"));
+    assert_eq!(plain.read(error.as_bytes()), (0, 0), "an error with the looks of a token");
+    decoder.take_back(plain);
+    assert!(decoder.event(event_of(&event("f"))).has_text());
+}
+
 proptest! {
     #[test]
     fn any_bytes_are_taken_without_a_panic(
