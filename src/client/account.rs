@@ -4,11 +4,15 @@ use std::rc::Rc;
 
 use super::Client;
 use super::stamp::Meter;
+use super::tally::{Bearing, STAMPS_A_LOT, Tally};
 use crate::protocol::{self, Decoder, ToolCall};
 use crate::record::{Texts, Timeline};
 
 /// The longest answer that is kept, for the next turn of its conversation or the results.
 const ANSWER_LIMIT_BYTES: usize = 4 << 20;
+
+/// After so many tallies in a row that counted nothing, a stream is not worth another.
+const FRUITLESS_LIMIT: u32 = 8;
 
 /// An open account of one exchange. What the wire and the answer said by then reaches the timeline when the
 /// account is let go, be it at the end or because the exchange was dropped half-way.
@@ -16,7 +20,10 @@ pub(super) struct Account<'a> {
     client: &'a Client,
     pub(super) timeline: &'a mut Timeline,
     pub(super) decoder: Decoder,
+    pub(super) bearing: Bearing,
     meter: Rc<Meter>,
+    /// Tallies since one counted something.
+    fruitless: u32,
 }
 
 impl<'a> Account<'a> {
@@ -31,7 +38,46 @@ impl<'a> Account<'a> {
         meter.begin(client.clock.now());
         let keep_bytes = (keeps_answer || client.keeps_texts).then_some(ANSWER_LIMIT_BYTES);
         let decoder = Decoder::new(client.api, keep_bytes).sharing(&client.layouts);
-        Account { client, timeline, decoder, meter: Rc::clone(meter) }
+        meter.tally.take();
+        let meter = Rc::clone(meter);
+        Account { client, timeline, decoder, bearing: Bearing::default(), meter, fruitless: 0 }
+    }
+
+    /// Lets token events be counted where they arrive until [`Account::gather`], if those that came were plain.
+    pub(super) fn lend(&mut self) -> bool {
+        if self.fruitless == FRUITLESS_LIMIT || self.timeline.first_token.is_none() {
+            return false;
+        }
+        let Some(plain) = self.decoder.lend() else { return false };
+        let stamps = std::mem::take(&mut self.timeline.stamps);
+        let stamps_before = stamps.len();
+        let tally = Tally { plain, stamps, stamps_before, bearing: self.bearing, rest: Vec::new() };
+        self.meter.tally.replace(Some(tally));
+        true
+    }
+
+    /// Takes in what was counted, and leaves what came after to whoever takes the body; whether there are stamps to
+    /// hand over.
+    pub(super) fn gather(&mut self) -> bool {
+        let Some(tally) = self.meter.tally.take() else { return false };
+        let Tally { plain, stamps, stamps_before, bearing, rest } = tally;
+        let timeline = &mut *self.timeline;
+        if let [first, ..] = stamps[stamps_before..] {
+            if plain.has_answer() {
+                timeline.first_answer.get_or_insert(first.at);
+            }
+            timeline.events += (stamps.len() - stamps_before) as u64;
+            timeline.last_token = stamps.last().map(|stamp| stamp.at);
+            timeline.last_output = timeline.last_token;
+            self.fruitless = 0;
+        } else if !rest.is_empty() {
+            self.fruitless += 1;
+        }
+        timeline.stamps = stamps;
+        self.bearing = bearing;
+        self.decoder.take_back(plain);
+        self.meter.uncounted.replace(rest);
+        timeline.stamps.len() >= STAMPS_A_LOT
     }
 
     /// Whether a byte has come back.
@@ -42,7 +88,9 @@ impl<'a> Account<'a> {
 
 impl Drop for Account<'_> {
     fn drop(&mut self) {
-        let Account { client, timeline, decoder, meter } = self;
+        self.gather();
+        let Account { client, timeline, decoder, bearing, meter, .. } = self;
+        bearing.note(&mut timeline.reads);
         timeline.bytes_sent = meter.sent.get();
         timeline.bytes_received = meter.received.get();
         timeline.first_byte = meter.first_read.get();

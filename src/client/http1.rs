@@ -64,6 +64,7 @@ impl Http1 {
     /// Lets go of the task that drove it last.
     pub(super) fn rest(&mut self) {
         self.lead_to(Waker::noop());
+        self.valve.rest();
     }
 
     fn lead_to(&mut self, task: &Waker) {
@@ -108,6 +109,11 @@ impl Http1 {
                 take(&bytes);
             })
         })
+    }
+
+    /// Lets tokens be counted until the body is next asked for, if that can be and `lend` allows it.
+    pub(super) fn count(&self, context: &Context<'_>, lend: impl FnOnce() -> bool) {
+        self.valve.count(context, lend);
     }
 
     fn drive(&mut self, context: &mut Context<'_>) {

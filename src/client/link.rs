@@ -96,6 +96,13 @@ impl Link {
             }
         }
     }
+
+    /// Lets tokens be counted until the body is next asked for, if that can be and `lend` allows it.
+    pub(super) fn count(&self, context: &Context<'_>, lend: impl FnOnce() -> bool) {
+        if let Way::Http1(connection) = &self.way {
+            connection.count(context, lend);
+        }
+    }
 }
 
 /// What a frame of a body says, its data handed to `take`. Trailers are no data: an empty piece.

@@ -18,6 +18,7 @@ mod response;
 mod retry;
 mod settle;
 mod stamp;
+mod tally;
 mod tap;
 mod tls;
 mod watch;

@@ -14,16 +14,15 @@ use super::exchange::{HandOver, describe, outcome_of};
 use super::link::{Link, Read};
 use super::settle::settle;
 use super::stamp::Meter;
+use super::tally::STAMPS_A_LOT;
 use super::watch::{Progress, Watch};
 use crate::prompt::Outgoing;
 use crate::protocol::{Answer, Decoder, Failure, Step, error_message};
-use crate::record::{Outcome, Reads, Stamp, Timeline, Usage};
+use crate::record::{Outcome, Stamp, Timeline, Usage};
 use crate::units::Nanos;
 use crate::wire::Parser;
 use crate::wire::sse::Event;
 
-/// Stamps are handed over in lots of this many, so that an endless stream holds no memory.
-const STAMPS_A_LOT: usize = 8_192;
 /// A document longer than this is no answer.
 const DOCUMENT_LIMIT_BYTES: usize = 64 << 20;
 /// As much of a refusal is read.
@@ -39,6 +38,8 @@ pub(super) struct Reading<'a> {
     is_json: bool,
     watch: &'a mut Watch,
     progress: Progress,
+    /// Whether token events may be counted where they arrive: the next byte begins an event.
+    is_at_rest: bool,
     /// When the latest piece of the body came.
     latest: Nanos,
     account: Account<'a>,
@@ -82,6 +83,7 @@ impl<'a> Reading<'a> {
             is_json,
             watch,
             progress: Progress::Waiting,
+            is_at_rest: false,
             latest,
             account,
         }
@@ -111,7 +113,6 @@ impl<'a> Reading<'a> {
     /// Reads a stream. Where `tells_first`, its first token is handed over at once.
     async fn stream(&mut self, tells_first: bool, hand_over: HandOver<'_>) -> (Outcome, End) {
         let mut parser = Parser::new(self.client.api.framing());
-        let mut bearing = Bearing::default();
         // What is no event and begins like JSON, in case nothing else comes.
         let mut stray = Vec::new();
         let mut fed = Ok(ControlFlow::Continue(()));
@@ -124,16 +125,14 @@ impl<'a> Reading<'a> {
                     stray.extend_from_slice(&bytes[..bytes.len().min(room)]);
                 }
                 let (at, read) = (meter.last_read.get(), meter.reads.get());
-                fed = parser
-                    .feed(bytes, |event| account.take(event, at, read, &mut bearing, tells_first, hand_over));
+                fed = parser.feed(bytes, |event| account.take(event, at, read, tells_first, hand_over));
             });
             match piece.await {
                 Piece::Data => {}
                 Piece::End => {
                     let (at, read) = (self.latest, self.link.meter.reads.get());
                     let account = &mut self.account;
-                    fed = parser
-                        .finish(|event| account.take(event, at, read, &mut bearing, tells_first, hand_over));
+                    fed = parser.finish(|event| account.take(event, at, read, tells_first, hand_over));
                     if fed.is_ok() {
                         return (self.conclude_end(&parser, &stray), End::Whole);
                     }
@@ -148,9 +147,13 @@ impl<'a> Reading<'a> {
                     return (self.conclude(Some(broken)), End::Broken);
                 }
             }
+            if self.account.timeline.stamps.len() >= STAMPS_A_LOT {
+                hand_over(std::mem::take(&mut self.account.timeline.stamps));
+            }
             if self.account.timeline.first_token.is_some() {
                 self.progress = Progress::Reading { last_read: self.latest };
             }
+            self.is_at_rest = parser.is_at_rest();
         }
     }
 
@@ -223,12 +226,21 @@ impl<'a> Reading<'a> {
 
     /// Hands the next piece of the body to `take`, unless a limit passes before it comes.
     async fn next(&mut self, mut take: impl FnMut(&mut Account<'a>, &Meter, &[u8])) -> Piece {
-        let Reading { link, body, watch, progress, account, .. } = self;
+        let Reading { link, body, watch, progress, account, is_at_rest, .. } = self;
         let read = poll_fn(|context| {
-            match link.poll_body(body, context, |meter, bytes| take(account, meter, bytes)) {
-                Poll::Ready(read) => Poll::Ready(Ok(read)),
-                Poll::Pending => watch.poll(context, *progress).map(Err),
+            if account.gather() {
+                return Poll::Ready(Ok(Read::Data));
             }
+            if let Poll::Ready(read) =
+                link.poll_body(body, context, |meter, bytes| take(account, meter, bytes))
+            {
+                return Poll::Ready(Ok(read));
+            }
+            let limit = watch.poll(context, progress.up_to(link.meter.last_read.get()));
+            if limit.is_pending() && *is_at_rest {
+                link.count(context, || account.lend());
+            }
+            limit.map(Err)
         });
         match read.await {
             Ok(Read::Data) => {
@@ -283,13 +295,12 @@ impl Account<'_> {
         event: Event<'_>,
         at: Nanos,
         read: u64,
-        bearing: &mut Bearing,
         tells_first: bool,
         hand_over: HandOver<'_>,
     ) -> ControlFlow<()> {
         let step = self.decoder.event(event);
         if step.is_token_bearing() {
-            bearing.count(read, &mut self.timeline.reads);
+            self.bearing.count(1, read);
         }
         let is_told = tells_first && self.timeline.first_token.is_none() && step.has_text();
         note(self.timeline, step, at, is_told, hand_over);
@@ -320,33 +331,12 @@ fn judge(answer: &Answer, broken: Option<Break>, is_blank: bool) -> (Outcome, Op
     }
 }
 
-/// The read that completed the latest token-bearing event.
-#[derive(Default)]
-struct Bearing {
-    read: u64,
-    events: u64,
-}
-
-impl Bearing {
-    /// Counts an event that `read` completed.
-    fn count(&mut self, read: u64, reads: &mut Reads) {
-        if self.read != read {
-            *self = Bearing { read, events: 0 };
-            reads.bearing += 1;
-        }
-        self.events += 1;
-        if self.events == 2 {
-            reads.shared += 1;
-        }
-    }
-}
-
 /// Stamps what one event was; what there is so far is handed over where `is_told`, or it is much.
 fn note(timeline: &mut Timeline, step: Step, at: Nanos, is_told: bool, hand_over: HandOver<'_>) {
     if step.is_token_bearing() {
         timeline.events += 1;
         timeline.stamps.push(Stamp { at, tokens: step.tokens() });
-        if is_told || timeline.stamps.len() == STAMPS_A_LOT {
+        if is_told || timeline.stamps.len() >= STAMPS_A_LOT {
             hand_over(std::mem::take(&mut timeline.stamps));
         }
     }

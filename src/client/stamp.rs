@@ -4,7 +4,7 @@
 //! where there is one, else when they were read. It is taken here, below HTTP and every parser, so that neither
 //! parsing nor the order of tasks can bend it. One clock reading a read.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 
 use super::connect::ByteStream;
+use super::tally::Tally;
 use crate::clock::Clock;
 use crate::record::StampSource;
 use crate::units::Nanos;
@@ -61,6 +62,10 @@ pub(super) struct Meter {
     pub(super) sent: Cell<u64>,
     /// Told at the first read of all.
     pub(super) heard: Notify,
+    /// Token events of the present exchange that are counted as they come; `None` unless it sleeps.
+    pub(super) tally: RefCell<Option<Tally>>,
+    /// What came after those and nobody has taken.
+    pub(super) uncounted: RefCell<Vec<u8>>,
 }
 
 impl Meter {
@@ -130,6 +135,11 @@ pub(super) struct Stamped<S> {
 }
 
 impl<S> Stamped<S> {
+    /// The account of what it carries.
+    pub(super) fn meter(&self) -> &Rc<Meter> {
+        &self.meter
+    }
+
     pub(super) fn new(stream: S, clock: Clock, meter: Rc<Meter>) -> Stamped<S> {
         Stamped { stream, clock, meter }
     }

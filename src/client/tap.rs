@@ -5,18 +5,23 @@
 //! bytes were read. hyper sends the request, reads the head, and then sees nothing until something comes that is not
 //! plain: the last chunk, an extension, an error, the end of the connection. That it reads and judges itself, and with
 //! it the life of the connection.
+//!
+//! While the exchange sleeps, token events of its body are counted by a task of the connection ([`super::tally`]).
 
 use std::cell::{RefCell, RefMut};
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
-use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll, Waker, ready};
 
 use bytes::{Buf as _, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::task::AbortHandle;
 
 use super::connect::ByteStream;
 use super::stamp::Stamped;
+use super::tally::Tally;
 use crate::wire::chunks::{Chunks, Fed};
 
 /// Room for the bytes of one read.
@@ -50,21 +55,35 @@ pub(super) enum Flow {
     Left,
 }
 
+/// What every event of a counted stream changes stands together in memory.
+#[repr(C)]
 struct Wire {
-    stream: Stamped<ByteStream>,
-    chunks: Chunks,
     stage: Stage,
+    /// Whether a sleeping exchange has its tokens counted.
+    is_counting: bool,
+    chunks: Chunks,
+    scratch: Scratch,
+    stream: Stamped<ByteStream>,
+    /// Whom what is not counted wakes.
+    sleeper: Waker,
+    counter: Option<Counter>,
     /// What was written has left.
     is_flushed: bool,
     /// Data that hyper will tell of and that never came.
     invented_bytes: usize,
-    scratch: Scratch,
     /// What was read and nobody has seen.
     held: Bytes,
     /// How the stream ended, if hyper is yet to hear of it.
     ended: Option<io::Result<()>>,
     /// As much of a head as has come.
     head: Vec<u8>,
+}
+
+/// The task that counts tokens.
+struct Counter {
+    task: AbortHandle,
+    /// Wakes it; a new one is awake.
+    waker: Waker,
 }
 
 /// Whose the next bytes are.
@@ -93,12 +112,15 @@ enum Look {
 /// Both ends of a connection over `stream`.
 pub(super) fn tap(stream: Stamped<ByteStream>, scratch: &Scratch) -> (Tap, Valve) {
     let wire = Wire {
-        stream,
-        chunks: Chunks::default(),
         stage: Stage::Rest,
+        is_counting: false,
+        chunks: Chunks::default(),
+        scratch: Rc::clone(scratch),
+        stream,
+        sleeper: Waker::noop().clone(),
+        counter: None,
         is_flushed: true,
         invented_bytes: 0,
-        scratch: Rc::clone(scratch),
         held: Bytes::new(),
         ended: None,
         head: Vec::new(),
@@ -120,6 +142,29 @@ impl Valve {
         self.0.borrow_mut().poll_body(context, take)
     }
 
+    /// Lets tokens be counted until the body is next asked for, if it is ours; whether it is. Whoever `context` is of
+    /// is woken once there is more to see to.
+    pub(super) fn count(&self, context: &Context<'_>, lend: impl FnOnce() -> bool) {
+        let mut wire = self.0.borrow_mut();
+        if wire.stage != Stage::Body || !lend() {
+            return;
+        }
+        wire.is_counting = true;
+        wire.sleeper.clone_from(context.waker());
+        match &wire.counter {
+            Some(counter) => counter.waker.wake_by_ref(),
+            None => {
+                let task = tokio::task::spawn_local(count(Rc::downgrade(&self.0))).abort_handle();
+                wire.counter = Some(Counter { task, waker: Waker::noop().clone() });
+            }
+        }
+    }
+
+    /// Lets go of the task that slept last.
+    pub(super) fn rest(&self) {
+        self.0.borrow_mut().sleeper = Waker::noop().clone();
+    }
+
     /// `bytes` of a body as hyper tells it, without what never came.
     pub(super) fn without_invented(&self, bytes: &mut Bytes) {
         let mut wire = self.0.borrow_mut();
@@ -129,8 +174,59 @@ impl Valve {
     }
 }
 
+/// Counts the tokens of a connection's bodies whenever that is asked for, as long as it lasts.
+async fn count(wire: Weak<RefCell<Wire>>) {
+    poll_fn(|context| match wire.upgrade() {
+        Some(wire) => wire.borrow_mut().poll_count(context),
+        None => Poll::Ready(()),
+    })
+    .await;
+}
+
 impl Wire {
+    /// Never ready: reads as long as there are tokens to count, and is woken when there is something to read, or to
+    /// count anew.
+    fn poll_count(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(counter) = &mut self.counter {
+            counter.waker.clone_from(context.waker());
+        }
+        let meter = Rc::clone(self.stream.meter());
+        let mut tally = meter.tally.borrow_mut();
+        while self.is_counting
+            && let Some(tally) = &mut *tally
+        {
+            let scratch = Rc::clone(&self.scratch);
+            let mut scratch = scratch.borrow_mut();
+            match ready!(self.stream.poll_fill(context, &mut scratch)) {
+                Ok(0) => self.leave(&[], Some(Ok(()))),
+                Ok(read) => self.tally(tally, &scratch[..read]),
+                Err(error) => self.leave(&[], Some(Err(error))),
+            }
+            if !self.is_counting {
+                self.sleeper.wake_by_ref();
+            }
+        }
+        Poll::Pending
+    }
+
+    /// Counts the tokens in what was just read, up to what is anything else.
+    fn tally(&mut self, tally: &mut Tally, bytes: &[u8]) {
+        let meter = self.stream.meter();
+        let (at, read) = (meter.last_read.get(), meter.reads.get());
+        let fed = self.chunks.feed(bytes, |data| tally.take(data, at, read));
+        self.is_counting = !tally.is_over();
+        if let Fed::UpTo(read) = fed {
+            self.leave(&bytes[read..], None);
+        }
+    }
+
     fn poll_body(&mut self, context: &mut Context<'_>, mut take: impl FnMut(&[u8])) -> Poll<Flow> {
+        self.is_counting = false;
+        let rest = self.stream.meter().uncounted.take();
+        if !rest.is_empty() {
+            take(&rest);
+            return Poll::Ready(Flow::Data);
+        }
         while self.stage == Stage::Body {
             if !self.held.is_empty() {
                 let held = std::mem::take(&mut self.held);
@@ -171,6 +267,7 @@ impl Wire {
         self.held = [standing.lead, rest].concat().into();
         self.ended = ended;
         self.stage = Stage::Rest;
+        self.is_counting = false;
     }
 
     /// Hands hyper bytes among which a head is expected, and none of a body that is ours.
@@ -248,6 +345,14 @@ fn is_chunked(head: &httparse::Response<'_, '_>) -> bool {
     };
     let is_plain = matches!(named("transfer-encoding")[..], [value] if value.trim_ascii().eq_ignore_ascii_case(b"chunked"));
     has_body && head.version == Some(1) && is_plain && named("content-length").is_empty()
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        if let Some(counter) = &self.counter {
+            counter.task.abort();
+        }
+    }
 }
 
 impl AsyncRead for Tap {
