@@ -139,13 +139,14 @@ impl Lane {
             users.begin(user, session.turns.len());
         }
         let lane = Rc::clone(self);
-        tokio::task::spawn_local(async move {
+        // Boxed, as the runtime moves a task several times, and this one is of some kilobytes.
+        tokio::task::spawn_local(Box::pin(async move {
             let free_at = lane.carry(session, due).await;
             if let (Some(user), Some(users)) = (due.user, &lane.users) {
                 users.free(user, free_at);
             }
             lane.let_go();
-        });
+        }));
     }
 
     /// Leaves the rows of a session whose first turn was due and could not be sent.
