@@ -7,7 +7,7 @@ use super::plain::Plain;
 use super::reading::{read_document, read_event};
 use super::template::{Layouts, Template};
 use crate::record::Usage;
-use crate::wire::sse::{Event, Field};
+use crate::wire::sse::Event;
 
 /// What one event was, for the caller to stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +96,7 @@ impl Decoder {
 
     /// Takes the next event of a stream. Nothing that counts follows once the answer [is over](Self::is_over).
     pub fn event(&mut self, event: Event<'_>) -> Step {
-        let is_ordinary = event.field == Field::Data && event.name != b"error";
+        let is_ordinary = !event.is_failure();
         let recognised = if is_ordinary { self.template.recognise(event.data) } else { None };
         self.is_plain = recognised.is_some();
         if let Some((channel, text)) = recognised {

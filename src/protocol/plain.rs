@@ -5,7 +5,6 @@
 
 use super::answer::Generated;
 use super::template::Shape;
-use crate::record::Usage;
 use crate::wire::EVENT_LIMIT_BYTES;
 use crate::wire::sse::split_whole_event;
 
@@ -23,11 +22,10 @@ impl Plain {
     pub fn read(&mut self, bytes: &[u8]) -> (usize, usize) {
         let (mut events, mut rest) = (0, bytes);
         while let Some((event, after)) = split_whole_event(rest, EVENT_LIMIT_BYTES) {
-            if event.name == b"error" {
+            if event.is_failure() {
                 break;
             }
-            let mut usage: Option<Usage> = None;
-            let Some((channel, _)) = self.shape.text(event.data, &mut usage) else { break };
+            let Some((channel, _)) = self.shape.text(event.data, &mut None) else { break };
             self.generated = self.generated.max(channel.generated());
             events += 1;
             rest = after;

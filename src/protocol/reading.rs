@@ -6,7 +6,7 @@ use super::failure::{bounded, error_message, message_of};
 use super::form::{Form, ReadParts};
 use super::json::{Fault, Reader};
 use super::parts::{Meaning, Parts, Place};
-use crate::wire::sse::{Event, Field};
+use crate::wire::sse::Event;
 
 /// How much of an event that could not be read is quoted, in characters.
 const QUOTE_CHARS: usize = 200;
@@ -14,7 +14,7 @@ const QUOTE_CHARS: usize = 200;
 /// Reads an event of a stream.
 pub(super) fn read_event<'a>(form: &Form, event: Event<'a>) -> Meaning<'a> {
     let data = event.data.trim_ascii();
-    if event.field == Field::Error || event.name == b"error" {
+    if event.is_failure() {
         let text =
             if data.is_empty() { "an error without a message".to_owned() } else { error_message(data) };
         return Meaning::Error(text);

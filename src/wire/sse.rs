@@ -37,6 +37,11 @@ pub struct Event<'a> {
 }
 
 impl Event<'_> {
+    /// Whether a server reports a failure by it, whatever its data say.
+    pub fn is_failure(&self) -> bool {
+        self.field == Field::Error || self.name == b"error"
+    }
+
     /// Whether it is handed out: not without data, unless it is a failure.
     fn says_something(&self) -> bool {
         !self.data.is_empty() || self.name == b"error"

@@ -14,6 +14,7 @@ use super::*;
 use crate::protocol::ToolCall;
 use crate::record::Outcome;
 use crate::wire::Parser;
+use crate::wire::sse::Field;
 
 /// An event of chat completions around `delta`, without a finish reason.
 fn delta(delta: &str) -> String {
