@@ -21,7 +21,6 @@ use tokio::task::AbortHandle;
 
 use super::connect::ByteStream;
 use super::stamp::Stamped;
-use super::tally::Tally;
 use crate::wire::chunks::{Chunks, Fed};
 
 /// Room for the bytes of one read.
@@ -142,8 +141,8 @@ impl Valve {
         self.0.borrow_mut().poll_body(context, take)
     }
 
-    /// Lets tokens be counted until the body is next asked for, if it is ours; whether it is. Whoever `context` is of
-    /// is woken once there is more to see to.
+    /// Lets tokens be counted until the body is next asked for, if it is ours and `lend` allows it. Whoever `context` is
+    /// of is woken once there is more to see to.
     pub(super) fn count(&self, context: &Context<'_>, lend: impl FnOnce() -> bool) {
         let mut wire = self.0.borrow_mut();
         if wire.stage != Stage::Body || !lend() {
@@ -195,29 +194,15 @@ impl Wire {
         while self.is_counting
             && let Some(tally) = &mut *tally
         {
-            let scratch = Rc::clone(&self.scratch);
-            let mut scratch = scratch.borrow_mut();
-            match ready!(self.stream.poll_fill(context, &mut scratch)) {
-                Ok(0) => self.leave(&[], Some(Ok(()))),
-                Ok(read) => self.tally(tally, &scratch[..read]),
-                Err(error) => self.leave(&[], Some(Err(error))),
-            }
+            ready!(self.poll_data(context, |data| {
+                tally.take(data, meter.last_read.get(), meter.reads.get());
+            }));
+            self.is_counting &= !tally.is_over();
             if !self.is_counting {
                 self.sleeper.wake_by_ref();
             }
         }
         Poll::Pending
-    }
-
-    /// Counts the tokens in what was just read, up to what is anything else.
-    fn tally(&mut self, tally: &mut Tally, bytes: &[u8]) {
-        let meter = self.stream.meter();
-        let (at, read) = (meter.last_read.get(), meter.reads.get());
-        let fed = self.chunks.feed(bytes, |data| tally.take(data, at, read));
-        self.is_counting = !tally.is_over();
-        if let Fed::UpTo(read) = fed {
-            self.leave(&bytes[read..], None);
-        }
     }
 
     fn poll_body(&mut self, context: &mut Context<'_>, mut take: impl FnMut(&[u8])) -> Poll<Flow> {
@@ -235,16 +220,25 @@ impl Wire {
                 }
                 continue;
             }
-            let scratch = Rc::clone(&self.scratch);
-            let mut scratch = scratch.borrow_mut();
-            match ready!(self.stream.poll_fill(context, &mut scratch)) {
-                Ok(0) => self.leave(&[], Some(Ok(()))),
-                Ok(read) if self.decode(&scratch[..read], &mut take) => return Poll::Ready(Flow::Data),
-                Ok(_) => {}
-                Err(error) => self.leave(&[], Some(Err(error))),
+            if ready!(self.poll_data(context, &mut take)) {
+                return Poll::Ready(Flow::Data);
             }
         }
         Poll::Ready(Flow::Left)
+    }
+
+    /// Reads once, and hands the data in what came to `take`; whether there was any.
+    fn poll_data(&mut self, context: &mut Context<'_>, take: impl FnMut(&[u8])) -> Poll<bool> {
+        let scratch = Rc::clone(&self.scratch);
+        let mut scratch = scratch.borrow_mut();
+        let is_data = match ready!(self.stream.poll_fill(context, &mut scratch)) {
+            Ok(read) if read > 0 => self.decode(&scratch[..read], take),
+            ended => {
+                self.leave(&[], Some(ended.map(drop)));
+                false
+            }
+        };
+        Poll::Ready(is_data)
     }
 
     /// Hands the data in `bytes` to `take`; whether there was any.
