@@ -38,7 +38,6 @@ impl<'a> Account<'a> {
         meter.begin(client.clock.now());
         let keep_bytes = (keeps_answer || client.keeps_texts).then_some(ANSWER_LIMIT_BYTES);
         let decoder = Decoder::new(client.api, keep_bytes).sharing(&client.layouts);
-        meter.tally.take();
         let meter = Rc::clone(meter);
         Account { client, timeline, decoder, bearing: Bearing::default(), meter, fruitless: 0 }
     }

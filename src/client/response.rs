@@ -37,7 +37,8 @@ pub(super) struct Reading<'a> {
     /// Whether its content type is that of a document.
     is_json: bool,
     watch: &'a mut Watch,
-    progress: Progress,
+    /// Whether something was generated: what is waited for from then on is the next byte.
+    is_flowing: bool,
     /// Whether token events may be counted where they arrive: the next byte begins an event.
     is_at_rest: bool,
     /// When the latest piece of the body came.
@@ -82,7 +83,7 @@ impl<'a> Reading<'a> {
             status: head.status,
             is_json,
             watch,
-            progress: Progress::Waiting,
+            is_flowing: false,
             is_at_rest: false,
             latest,
             account,
@@ -150,9 +151,7 @@ impl<'a> Reading<'a> {
             if self.account.timeline.stamps.len() >= STAMPS_A_LOT {
                 hand_over(std::mem::take(&mut self.account.timeline.stamps));
             }
-            if self.account.timeline.first_token.is_some() {
-                self.progress = Progress::Reading { last_read: self.latest };
-            }
+            self.is_flowing = self.account.timeline.first_token.is_some();
             self.is_at_rest = parser.is_at_rest();
         }
     }
@@ -220,13 +219,13 @@ impl<'a> Reading<'a> {
                 Piece::End => return (whole, None),
                 Piece::Broken(broken) => return (whole, Some(broken)),
             }
-            self.progress = Progress::Reading { last_read: self.latest };
+            self.is_flowing = true;
         }
     }
 
     /// Hands the next piece of the body to `take`, unless a limit passes before it comes.
     async fn next(&mut self, mut take: impl FnMut(&mut Account<'a>, &Meter, &[u8])) -> Piece {
-        let Reading { link, body, watch, progress, account, is_at_rest, .. } = self;
+        let Reading { link, body, watch, is_flowing, account, is_at_rest, .. } = self;
         let read = poll_fn(|context| {
             if account.gather() {
                 return Poll::Ready(Ok(Read::Data));
@@ -236,7 +235,9 @@ impl<'a> Reading<'a> {
             {
                 return Poll::Ready(Ok(read));
             }
-            let limit = watch.poll(context, progress.up_to(link.meter.last_read.get()));
+            let last_read = link.meter.last_read.get();
+            let progress = if *is_flowing { Progress::Reading { last_read } } else { Progress::Waiting };
+            let limit = watch.poll(context, progress);
             if limit.is_pending() && *is_at_rest {
                 link.count(context, || account.lend());
             }
@@ -331,12 +332,12 @@ fn judge(answer: &Answer, broken: Option<Break>, is_blank: bool) -> (Outcome, Op
     }
 }
 
-/// Stamps what one event was; what there is so far is handed over where `is_told`, or it is much.
+/// Stamps what one event was; what there is so far is handed over where `is_told`.
 fn note(timeline: &mut Timeline, step: Step, at: Nanos, is_told: bool, hand_over: HandOver<'_>) {
     if step.is_token_bearing() {
         timeline.events += 1;
         timeline.stamps.push(Stamp { at, tokens: step.tokens() });
-        if is_told || timeline.stamps.len() >= STAMPS_A_LOT {
+        if is_told {
             hand_over(std::mem::take(&mut timeline.stamps));
         }
     }

@@ -9,7 +9,7 @@ use crate::protocol::Plain;
 use crate::record::{Reads, Stamp};
 use crate::units::Nanos;
 
-/// Stamps are handed over in lots of this many, so that an endless stream holds no memory.
+/// Stamps are handed over in lots of this many, and what the last read brought, so that an endless stream holds no memory.
 pub(super) const STAMPS_A_LOT: usize = 8_192;
 
 /// Token events counted since an exchange went to sleep.

@@ -32,16 +32,6 @@ pub(super) enum Progress {
     Reading { last_read: Nanos },
 }
 
-impl Progress {
-    /// The same where the latest byte came at `last_read`.
-    pub(super) fn up_to(self, last_read: Nanos) -> Progress {
-        match self {
-            Progress::Reading { .. } => Progress::Reading { last_read },
-            other => other,
-        }
-    }
-}
-
 impl Watch {
     pub(super) fn new(clock: &Clock, timeouts: &Rc<Timeouts>, sent: Nanos) -> Watch {
         let armed = limit_of(timeouts, sent, Progress::Waiting).0;
