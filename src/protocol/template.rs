@@ -31,6 +31,9 @@ const EVENT_LIMIT_BYTES: usize = 16 << 10;
 /// After so many templates in a row that fitted no event, a stream is not worth another.
 const FRUITLESS_LIMIT: u32 = 8;
 
+/// Names of a stream that take more bytes in all are kept with what surrounds them.
+const OWN_BYTES: usize = 63;
+
 /// Streams of one server mostly have the same few.
 const SHARED_LAYOUTS: usize = 4;
 
@@ -50,8 +53,30 @@ pub(super) struct Template {
 #[derive(Debug)]
 pub(super) struct Shape {
     layout: Rc<Layout>,
-    /// What stands in those of its holes that are this stream's own, one piece after the other.
-    own: Vec<u8>,
+    own: Own,
+}
+
+/// What stands in those holes of a layout that are one stream's own, one piece after the other. It stands where its
+/// shape does: at each event of each stream, memory of its own would be one more cold line.
+#[derive(Debug)]
+struct Own {
+    length: u8,
+    bytes: [u8; OWN_BYTES],
+}
+
+impl Own {
+    fn as_slice(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+
+    /// Adds `piece`, if there is room.
+    fn push(&mut self, piece: &[u8]) -> bool {
+        let from = usize::from(self.length);
+        let Some(room) = self.bytes.get_mut(from..from + piece.len()) else { return false };
+        room.copy_from_slice(piece);
+        self.length += piece.len() as u8;
+        true
+    }
 }
 
 /// The bytes that events have in common.
@@ -127,7 +152,7 @@ impl Template {
         // Without a backslash each quoted name is a whole string, and before a colon that of a member.
         let has_names = !event.contains(&b'\\');
         let is_counted = usage.is_some_and(|usage| usage.completion.is_some());
-        let (mut layout, mut own) = (Layout::default(), Vec::new());
+        let (mut layout, mut own) = (Layout::default(), Own { length: 0, bytes: [0; OWN_BYTES] });
         let (mut counters, mut from) = (0, 0);
         for quote in memchr_iter(b'"', event) {
             let rest = &event[quote + 1..];
@@ -148,15 +173,8 @@ impl Template {
                 unread.or_else(|| value(form.own).map(|place| (place.clone(), Hole::Own(place.len()))))
             };
             let Some((place, hole)) = found else { continue };
-            if let Hole::Own(_) = hole {
-                // What lies between two of them is compared in one go with both.
-                if let Some((_, Hole::Own(length))) = layout.holes.last_mut() {
-                    *length += place.end - from;
-                    own.extend_from_slice(&event[from..place.end]);
-                    from = place.end;
-                    continue;
-                }
-                own.extend_from_slice(&event[place.clone()]);
+            if matches!(hole, Hole::Own(_)) && !own.push(&event[place.clone()]) {
+                continue;
             }
             layout.kept.extend_from_slice(&event[from..place.start]);
             layout.holes.push((layout.kept.len(), hole));

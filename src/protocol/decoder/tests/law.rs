@@ -133,16 +133,27 @@ fn a_changed_head_is_learnt_anew() {
 
 #[test]
 fn streams_that_differ_in_their_names_alone_share_what_they_learn() {
+    streams_of_names(["c-1", "c-2"], true);
+}
+
+#[test]
+fn a_name_without_end_is_kept_by_its_stream_alone() {
+    let long = "c-".repeat(100);
+    streams_of_names([&format!("{long}1"), &format!("{long}2")], false);
+}
+
+/// Each of two streams knows its own events, and the other's from them, whether or not they share what they learn.
+fn streams_of_names(names: [&str; 2], is_shared: bool) {
     let layouts = Layouts::default();
     let event = |id: &str| fill(SHAPES[0].1, "a", "1").replace("c-1", id);
-    let mut decoders = ["c-1", "c-2"].map(|id| {
+    let mut decoders = names.map(|id| {
         let mut decoder = Decoder::new(Api::Chat, None).sharing(&layouts);
         decoder.event(event_of(&event(id)));
         decoder
     });
     let [one, two] = &mut decoders;
-    assert!(one.template.shares_with(&two.template));
-    for (decoder, own, others) in [(one, "c-1", "c-2"), (two, "c-2", "c-1")] {
+    assert_eq!(one.template.shares_with(&two.template), is_shared);
+    for (decoder, own, others) in [(one, names[0], names[1]), (two, names[1], names[0])] {
         assert!(decoder.template.recognise(event(own).as_bytes()).is_some());
         assert_eq!(decoder.template.recognise(event(others).as_bytes()), None, "it is another stream's");
         let cut = event(own);
