@@ -54,6 +54,10 @@ pub(super) struct Meter {
     pub(super) clamped: Cell<u64>,
     /// Longest time since then from an arrival to its read.
     pub(super) delay_max: Cell<Option<Duration>>,
+    /// Token events of the present exchange that are counted as they come; `None` unless it sleeps.
+    pub(super) tally: RefCell<Option<Tally>>,
+    /// What came after those and nobody has taken.
+    pub(super) uncounted: RefCell<Vec<u8>>,
     /// Time of the first write since [`Meter::begin`].
     pub(super) first_write: Cell<Option<Nanos>>,
     /// Time of the latest write.
@@ -62,10 +66,6 @@ pub(super) struct Meter {
     pub(super) sent: Cell<u64>,
     /// Told at the first read of all.
     pub(super) heard: Notify,
-    /// Token events of the present exchange that are counted as they come; `None` unless it sleeps.
-    pub(super) tally: RefCell<Option<Tally>>,
-    /// What came after those and nobody has taken.
-    pub(super) uncounted: RefCell<Vec<u8>>,
 }
 
 impl Meter {

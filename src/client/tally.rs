@@ -12,17 +12,18 @@ use crate::units::Nanos;
 /// Stamps are handed over in lots of this many, and what the last read brought, so that an endless stream holds no memory.
 pub(super) const STAMPS_A_LOT: usize = 8_192;
 
-/// Token events counted since an exchange went to sleep.
+/// Token events counted since an exchange went to sleep. What every event needs stands together in memory.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct Tally {
-    /// Recognises them.
-    pub(super) plain: Plain,
+    pub(super) bearing: Bearing,
     /// The exchange's, and theirs after so many.
     pub(super) stamps: Vec<Stamp>,
-    pub(super) stamps_before: usize,
-    pub(super) bearing: Bearing,
+    /// Recognises them.
+    pub(super) plain: Plain,
     /// What came after them and is not plain.
     pub(super) rest: Vec<u8>,
+    pub(super) stamps_before: usize,
 }
 
 impl Tally {

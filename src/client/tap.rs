@@ -175,6 +175,16 @@ impl Valve {
 
 /// Counts the tokens of a connection's bodies whenever that is asked for, as long as it lasts.
 async fn count(wire: Weak<RefCell<Wire>>) {
+    // A task has one waker, which to compare with at every event would cost one more cold line of memory.
+    poll_fn(|context| {
+        if let Some(wire) = wire.upgrade()
+            && let Some(counter) = &mut wire.borrow_mut().counter
+        {
+            counter.waker.clone_from(context.waker());
+        }
+        Poll::Ready(())
+    })
+    .await;
     poll_fn(|context| match wire.upgrade() {
         Some(wire) => wire.borrow_mut().poll_count(context),
         None => Poll::Ready(()),
@@ -186,9 +196,6 @@ impl Wire {
     /// Never ready: reads as long as there are tokens to count, and is woken when there is something to read, or to
     /// count anew.
     fn poll_count(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if let Some(counter) = &mut self.counter {
-            counter.waker.clone_from(context.waker());
-        }
         let meter = Rc::clone(self.stream.meter());
         let mut tally = meter.tally.borrow_mut();
         while self.is_counting
