@@ -11,6 +11,9 @@ use crate::record::{Texts, Timeline};
 /// The longest answer that is kept, for the next turn of its conversation or the results.
 const ANSWER_LIMIT_BYTES: usize = 4 << 20;
 
+/// Room for this many stamps is made at once, so that most answers need not be moved as they grow.
+const STAMPS_AT_FIRST: usize = 128;
+
 /// After so many tallies in a row that counted nothing, a stream is not worth another.
 const FRUITLESS_LIMIT: u32 = 8;
 
@@ -48,7 +51,8 @@ impl<'a> Account<'a> {
             return false;
         }
         let Some(plain) = self.decoder.lend() else { return false };
-        let stamps = std::mem::take(&mut self.timeline.stamps);
+        let mut stamps = std::mem::take(&mut self.timeline.stamps);
+        stamps.reserve(STAMPS_AT_FIRST.saturating_sub(stamps.len()));
         let stamps_before = stamps.len();
         let tally = Tally { plain, stamps, stamps_before, bearing: self.bearing, rest: Vec::new() };
         self.meter.tally.replace(Some(tally));
