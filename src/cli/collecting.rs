@@ -26,7 +26,7 @@ const QUEUE_LIMIT_BYTES: usize = 256 << 20;
 /// With this much queued, texts of answers and rows of single events are let go, and counted.
 const DETAIL_LIMIT_BYTES: usize = 64 << 20;
 /// The queue is looked at this often. Looking, rather than being woken, spares the sender a system call an event.
-const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A collector at work.
 pub(super) struct Collecting {
