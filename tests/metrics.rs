@@ -45,9 +45,8 @@ tell, how much that was; `[verdict]` says from where on a finding is made of it.
 - `loop_delay_p99_ms`: how late the sender's event loop woke, twenty times a second: what a busy client adds to every time
   that it reads off its clock.
 - `read_delay_p99_ms`: over measured rows, the longest time from the kernel's stamp on bytes to their read. It is in no
-  latency, since the stamp is the time of the bytes; with `stamp` = `read` it would be. So in an open loop it is a warning
-  at most; users of a closed loop ask again as much later. `clamped_stamps` counts stamps that were missing or impossible,
-  `shared_reads` of `reads` those that brought several events at once.
+  latency, since the stamp is the time of the bytes; with `stamp` = `read` it would be. `clamped_stamps` counts stamps that
+  were missing or impossible, `shared_reads` of `reads` those that brought several events at once.
 - `clock_step_ms`: the most by which the time of day was set between two looks. No latency has it in it: all of them are
   differences of a monotonic clock, to which the kernel's stamps are brought with every change accounted for.
 - `sender_cpu_share`: the part of the time that the sender, which is one thread, was at work.

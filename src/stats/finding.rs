@@ -280,9 +280,7 @@ impl FindingKind {
                 "the schedule was not kept, and latencies from the due time contain the client"
             }
             FindingKind::LoopDelay => "times read by the client contain its own delay",
-            FindingKind::ReadDelay => {
-                "no time by the kernel's stamps contains that, but users of a closed loop ask as much later"
-            }
+            FindingKind::ReadDelay => "the client was busy, and times without kernel stamps contain that",
             FindingKind::SharedReads => {
                 "only the last event of a read has its own time, and gaps are those of reads"
             }

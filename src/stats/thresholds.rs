@@ -93,8 +93,7 @@ limits! {
     delay_share: Share(5), r#""2%""#,
         "The same as a share of the median TTFT: below, it drowns in what is measured.";
     delay_invalid_ms: Ms(10), r#""2ms""#,
-        "Own delay from which the run is invalid, if it is also more than `delay_invalid_share`; `read_delay`, \
-         which no latency contains, makes only that of a closed loop so.";
+        "Own delay from which the run is invalid, if it is also more than `delay_invalid_share`.";
     delay_invalid_share: Share(10), r#""5%""#,
         "The same as a share of the median TTFT: as much as the differences that people test for.";
     shared_reads: Share(20), r#""5%""#,

@@ -79,23 +79,8 @@ impl Judge<'_> {
         [
             self.delay(FindingKind::SendDelay, client.send_delay_p99_ms),
             self.delay(FindingKind::LoopDelay, client.loop_delay_p99_ms),
-            self.read_delay(client.read_delay_p99_ms),
+            self.delay(FindingKind::ReadDelay, client.read_delay_p99_ms),
         ]
-    }
-
-    /// Known only where bytes have the kernel's time, and then no latency contains it. So it spoils nothing but the pace
-    /// of users who wait for answers before they ask again.
-    fn read_delay(&self, delay_ms: Option<f64>) -> Found {
-        if self.figures.open_loop {
-            return self.warn(FindingKind::ReadDelay, delay_ms, self.notable_delay_ms(), 0);
-        }
-        self.delay(FindingKind::ReadDelay, delay_ms)
-    }
-
-    /// From where on an own delay is mentioned.
-    fn notable_delay_ms(&self) -> f64 {
-        let ttft = self.figures.ttft_p50_ms.unwrap_or(0.0);
-        self.limits.delay_ms.max(ttft * self.limits.delay_share)
     }
 
     /// An own delay weighs against the latency measured. Without any TTFT there is nothing that it could spoil but the
@@ -104,7 +89,7 @@ impl Judge<'_> {
         let (delay_ms, limits) = (delay_ms?, self.limits);
         let ttft = self.figures.ttft_p50_ms.unwrap_or(0.0);
         let invalid = limits.delay_invalid_ms.max(ttft * limits.delay_invalid_share);
-        let warning = self.notable_delay_ms();
+        let warning = limits.delay_ms.max(ttft * limits.delay_share);
         let (severity, limit) = match delay_ms {
             over if over > invalid => (Severity::Invalid, invalid),
             over if over > warning => (Severity::Warning, warning),
